@@ -1,0 +1,1 @@
+"""marextui: a terminal chat whose context can be seen, trusted and taken back."""

@@ -1,0 +1,259 @@
+"""Log entries: everything that ever happened in a conversation, as values, and their JSON form.
+
+The log is append-only. Messages are facts; the other entries are *decisions* (omit this output, summarise up to
+there, undo that) or *events* (a turn ended, an error was shown). The view a model is sent is a pure fold of them
+(`context.fold`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal
+
+from marextui.context.messages import Message, OtherPart, Part, TextPart, ToolCall, part_from_wire, part_to_wire
+
+Trigger = Literal["threshold", "manual", "overflow", "sliding", "task"]
+TurnEnd = Literal["done", "interrupted", "error", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAdded:
+    """A message was appended to the conversation."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class OmissionRef:
+    """Where an omission stands: the message, the part (-1: the whole string content) and the stored id.
+
+    `chars` is the original length in characters (code points).
+    """
+
+    message_id: str
+    part: int
+    omission_id: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputsOmitted:
+    """At the start of `turn`, these outputs were replaced by their markers in the view (M23, one rewrite)."""
+
+    turn: int
+    refs: tuple[OmissionRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryItem:
+    """One bullet of a summary section. `cycle` is the compaction that produced it (P11); `key` identifies it (a path)."""
+
+    text: str
+    key: str = ""
+    first_cycle: int = 1
+    last_cycle: int = 1
+    sources: tuple[str, ...] = ()
+    status: Literal["active", "superseded", "done"] = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class SummarySection:
+    """A headed list of items (P6)."""
+
+    title: str
+    items: tuple[SummaryItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A structured summary: sections in their configured order."""
+
+    sections: tuple[SummarySection, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionCommitted:
+    """A compaction: everything before `cut` (id of the first kept message) is represented by `summary`.
+
+    `cut` is "" when nothing is kept. Token figures are of the whole view (system part excluded), `seconds` wall time.
+    """
+
+    cycle: int
+    trigger: Trigger
+    cut: str
+    summary: Summary
+    summarizer: str
+    messages_before: int
+    messages_after: int
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionUndone:
+    """The compaction of `cycle` no longer applies; the view is what it was before it."""
+
+    cycle: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOpened:
+    """Turn `turn` began."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnClosed:
+    """Turn `turn` ended; token sums over its steps, None where the provider did not say (M38)."""
+
+    turn: int
+    end: TurnEnd
+    inp: int | None
+    out: int | None
+    cache_read: int | None
+    seconds: float
+    model: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeLogged:
+    """Something people were told (an error, a skipped compaction). Never part of a view."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageMeasured:
+    """The provider's own count for the request whose view ended with `last_message_id` (then its reply)."""
+
+    last_message_id: str
+    prompt_tokens: int
+    completion_tokens: int
+    model: str
+
+
+Entry = (
+    MessageAdded
+    | OutputsOmitted
+    | CompactionCommitted
+    | CompactionUndone
+    | TurnOpened
+    | TurnClosed
+    | NoticeLogged
+    | UsageMeasured
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An entry as it stands in the log: `seq` grows by one, `at` is seconds since the epoch (UTC)."""
+
+    seq: int
+    at: float
+    entry: Entry
+
+
+_KINDS: dict[str, type[Any]] = {
+    c.__name__: c
+    for c in (
+        MessageAdded,
+        OutputsOmitted,
+        CompactionCommitted,
+        CompactionUndone,
+        TurnOpened,
+        TurnClosed,
+        NoticeLogged,
+        UsageMeasured,
+    )
+}
+
+
+class UnknownEntry(ValueError):
+    """The log holds an entry kind this version does not know (written by a newer one)."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Part):
+        return part_to_wire(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def encode(entry: Entry) -> tuple[str, dict[str, Any]]:
+    """(kind, JSON-able payload) of `entry`."""
+    payload: dict[str, Any] = _plain(entry)
+    return type(entry).__name__, payload
+
+
+def _message(raw: dict[str, Any]) -> Message:
+    content = raw["content"]
+    return Message(
+        id=raw["id"],
+        role=raw["role"],
+        content=content if isinstance(content, str) else tuple(part_from_wire(p) for p in content),
+        tool_calls=tuple(ToolCall(**c) for c in raw["tool_calls"]),
+        tool_call_id=raw["tool_call_id"],
+        name=raw["name"],
+        reasoning=raw["reasoning"],
+        is_error=raw["is_error"],
+        origin=raw["origin"],
+        turn=raw["turn"],
+    )
+
+
+def _summary(raw: dict[str, Any]) -> Summary:
+    return Summary(
+        tuple(
+            SummarySection(s["title"], tuple(SummaryItem(**{**i, "sources": tuple(i["sources"])}) for i in s["items"]))
+            for s in raw["sections"]
+        )
+    )
+
+
+def decode(kind: str, payload: dict[str, Any]) -> Entry:
+    """Inverse of `encode`. Raises `UnknownEntry` for a kind of a newer version."""
+    cls = _KINDS.get(kind)
+    if cls is None:
+        raise UnknownEntry(kind)
+    known = {f.name for f in fields(cls)}
+    data = {k: v for k, v in payload.items() if k in known}
+    if cls is MessageAdded:
+        data["message"] = _message(data["message"])
+    elif cls is OutputsOmitted:
+        data["refs"] = tuple(OmissionRef(**r) for r in data["refs"])
+    elif cls is CompactionCommitted:
+        data["summary"] = _summary(data["summary"])
+    entry: Entry = cls(**data)
+    return entry
+
+
+__all__ = [
+    "CompactionCommitted",
+    "CompactionUndone",
+    "Entry",
+    "MessageAdded",
+    "NoticeLogged",
+    "OmissionRef",
+    "OtherPart",
+    "OutputsOmitted",
+    "Record",
+    "Summary",
+    "SummaryItem",
+    "SummarySection",
+    "TextPart",
+    "Trigger",
+    "TurnClosed",
+    "TurnEnd",
+    "TurnOpened",
+    "UnknownEntry",
+    "UsageMeasured",
+    "decode",
+    "encode",
+]

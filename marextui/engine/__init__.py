@@ -1,0 +1,1 @@
+"""The loop: turns, steps, queue, compaction. Awaits the rooms below, emits typed events."""

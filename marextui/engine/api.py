@@ -1,0 +1,178 @@
+"""The commands of the engine, as the screen sees them. `engine.engine.Engine` implements it; tests use a fake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from marextui.context.entries import Record
+from marextui.engine.events import Event, Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
+
+Answer = Literal["once", "conversation", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOption:
+    """A model a person can pick; `id` is opaque. `detail` is one line (size, where found)."""
+
+    id: str
+    label: str
+    detail: str
+    kind: Literal["embedded", "gguf", "endpoint"]
+    local: bool
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationInfo:
+    """A row of the conversation picker; times are seconds since the epoch."""
+
+    id: str
+    title: str
+    project: str
+    created_at: float
+    updated_at: float
+    messages: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """Log records in order; `first_seq` is the cursor for the page before; `more` says whether there is one."""
+
+    records: tuple[Record, ...]
+    first_seq: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetupReport:
+    """What the first-run screen shows: what was found, what is missing and the exact command for it."""
+
+    options: tuple[ModelOption, ...]
+    engine_installed: bool
+    """The llama.cpp wheel of the extra `local` is importable."""
+    weights_installed: bool
+    install_command: str
+    probed: tuple[tuple[str, str, bool], ...]
+    """(server kind, URL, answered) of each loopback address asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """`/status` (M22): everything about the context and the model, ready to print."""
+
+    model: str
+    server: str
+    conversation_id: str
+    title: str
+    turns: int
+    messages: int
+    gauge: Gauge
+    auto_compress: bool
+    last_compaction: str
+    last_failure: str
+    why_no_compaction: str
+    """"" when the next turn over the threshold will compact; else the first condition that fails (M18–M20)."""
+    usage: tuple[UsageLine, ...]
+    data_path: str
+
+
+class EngineApi(Protocol):
+    """Commands. None of them blocks the loop; all raise nothing a person's action can cause (they emit `Notice`)."""
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Call `listener` in the event loop for each event, in order; returns the way to stop."""
+        ...
+
+    async def start(self) -> None:
+        """Open the conversation asked for at construction, emit the first gauge, make the model ready in the background."""
+        ...
+
+    async def close(self) -> None:
+        """Interrupt what runs, flush the log, end child processes."""
+        ...
+
+    @property
+    def busy(self) -> bool: ...
+
+    def submit(self, text: str) -> None:
+        """Send a user message; queued when busy, never merged or lost."""
+        ...
+
+    def edit_queued(self, prompt_id: str, text: str) -> bool:
+        """Replace the text of a queued prompt; False when it has already been sent."""
+        ...
+
+    def drop_queued(self, prompt_id: str) -> QueuedPrompt | None:
+        """Take a prompt out of the queue."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop the running turn or compaction; the log stays valid. Idle: nothing. Queued prompts stay queued."""
+        ...
+
+    def retry(self) -> None:
+        """Try again what failed last: starting the model, or the last step of the turn."""
+        ...
+
+    def compact(self) -> None:
+        """`/compact`: force a compaction (M21); queued while a turn runs."""
+        ...
+
+    def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None: ...
+
+    async def status(self) -> StatusReport: ...
+
+    async def page(self, before_seq: int | None, limit: int) -> HistoryPage:
+        """Up to `limit` records before `before_seq` (None: the end), for the screen's tail-first painting."""
+        ...
+
+    async def conversations(self, query: str = "") -> list[ConversationInfo]:
+        """Conversations of this project first, newest first; `query` filters by title and text."""
+        ...
+
+    async def open_conversation(self, conversation_id: str | None) -> None:
+        """Switch; None starts a new one. Interrupts a running turn first."""
+        ...
+
+    async def rename(self, title: str) -> None: ...
+
+    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown") -> str:
+        """Write the whole conversation to `path` (relative: project); returns the full path. Raises OSError."""
+        ...
+
+    async def models(self) -> list[ModelOption]: ...
+
+    async def select_model(self, option_id: str) -> None: ...
+
+    async def configure_endpoint(self, base_url: str, api_key: str, model: str) -> str:
+        """Check and save an OpenAI-compatible endpoint, then select it. Returns "" or a sentence saying what is wrong."""
+        ...
+
+    async def setup(self) -> SetupReport: ...
+
+    async def omissions(self) -> list[OmissionInfo]: ...
+
+    async def read_omission(self, omission_id: str) -> str | None:
+        """The stored text for a person to look at; counts as a read. None: purged."""
+        ...
+
+    async def memory(self) -> MemoryReport: ...
+
+    async def clear_memory(self) -> None:
+        """Empty MEMORY.md (M37). The screen has asked for confirmation."""
+        ...
+
+    async def reload_memory(self) -> None:
+        """Re-read MAREX.md and MEMORY.md (after an edit in $EDITOR)."""
+        ...
+
+    async def project_files(self) -> tuple[str, ...]:
+        """Relative paths for `@` completion, ignored files left out, at most a few thousand."""
+        ...
+
+    async def message_text(self, message_id: str) -> str:
+        """Raw text of a logged message ("" when unknown), for copy and the viewer."""
+        ...

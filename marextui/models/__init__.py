@@ -1,0 +1,1 @@
+"""Network: chat-model clients, window discovery, the embedded local server."""

@@ -1,0 +1,173 @@
+"""The port to a chat model: requests, streamed chunks, errors. Implemented by `models.openai_chat` and by fakes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from marextui.context.budget import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Provider-reported tokens of one request, normalised: `inp` is the total input including cached. None: not told."""
+
+    inp: int | None = None
+    out: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    reasoning: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One model call. `messages` and `tools` are in OpenAI wire form; `extra` goes into the body as it is (sorted last)."""
+
+    messages: tuple[Mapping[str, Any], ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    stream: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """HTTP 200 arrived: the server works on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """Prompt processing (llama.cpp `return_progress`): tokens in all, from cache, done so far (cache included)."""
+
+    total: int
+    cached: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningChunk:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallChunk:
+    """A fragment of the call at `index`; id and name come once, arguments accumulate."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The reply ended. `finish_reason` as the provider says ("stop", "length", "tool_calls", …); "" when it did not."""
+
+    finish_reason: str
+    usage: Usage | None
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+
+Chunk = Accepted | PromptProgress | TextChunk | ReasoningChunk | ToolCallChunk | Finished
+
+ErrorKind = Literal[
+    "overflow", "auth", "rate_limit", "network", "loading", "template", "bad_request", "server", "protocol"
+]
+
+
+class ModelError(Exception):
+    """A model call failed. `message` says what happened, `hint` what to do; both are plain text, not yet sanitised.
+
+    `n_ctx` and `n_prompt` are tokens, given when an overflow names them (M4).
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        hint: str = "",
+        status: int | None = None,
+        n_ctx: int | None = None,
+        n_prompt: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind: ErrorKind = kind
+        self.message = message
+        self.hint = hint
+        self.status = status
+        self.n_ctx = n_ctx
+        self.n_prompt = n_prompt
+
+
+class ChatModel(Protocol):
+    """A model that can be asked. Closing the iterator closes the connection (cancels)."""
+
+    def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
+        """Chunks of one reply, ending in exactly one `Finished`. Raises `ModelError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Something a person can pick. `name` is the model id, or the path of a GGUF for kind "gguf"."""
+
+    kind: Literal["embedded", "gguf", "endpoint"]
+    name: str
+    label: str
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    detail: str = ""
+    """One line for the picker: size, where it was found, server kind."""
+    local: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """Progress while a model is made ready: stage in words, `done` of `total` in bytes (0 of 0: unknown)."""
+
+    stage: str
+    done: int = 0
+    total: int = 0
+
+
+class Connection(Protocol):
+    """A model ready to answer."""
+
+    choice: ModelChoice
+    chat: ChatModel
+    window: Window
+    supports_tools: bool
+    max_tool_rounds: int | None
+    """Most tool rounds a turn should take with this model (None: the setting's)."""
+
+    async def refresh_window(self) -> Window:
+        """Ask the server again (after a restart or model change)."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close sockets and end a child process started for it."""
+        ...
+
+
+class ModelHub(Protocol):
+    """Finds models and connects to them."""
+
+    async def choices(self) -> list[ModelChoice]:
+        """Everything usable now, best first: configured endpoint, embedded, loopback servers, GGUF files."""
+        ...
+
+    async def default(self) -> ModelChoice | None:
+        """What to use when nothing was picked; None when there is nothing (first-run screen)."""
+        ...
+
+    async def connect(self, choice: ModelChoice, progress: Callable[[LoadProgress], None]) -> Connection:
+        """Make `choice` ready. Raises `ModelError`."""
+        ...

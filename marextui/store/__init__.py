@@ -1,0 +1,1 @@
+"""Disk: the conversation log, omissions, memory, the usage journal."""

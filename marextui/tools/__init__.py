@@ -1,0 +1,1 @@
+"""The user's workspace: the tools a model may call, and permissions."""

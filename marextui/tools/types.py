@@ -1,0 +1,99 @@
+"""The port to the tools: what a tool is, what it may need, what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Answer = Literal["once", "conversation", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """Name, one-paragraph description and JSON schema of the parameters, as the model is told."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+    def wire(self) -> dict[str, Any]:
+        """OpenAI `tools` element."""
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": dict(self.parameters)},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionNeed:
+    """What a person is asked before a call runs.
+
+    `scope` is the text that "for this conversation" would allow again (a command, a path); equal scope of equal
+    `kind` is not asked twice. `diff` is a unified diff for Edit and Write, "" otherwise.
+    """
+
+    kind: Literal["edit", "write", "bash", "outside"]
+    title: str
+    detail: str
+    scope: str
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call gave: `text` goes to the model (raw), `summary` is one short line for the card."""
+
+    text: str
+    is_error: bool = False
+    summary: str = ""
+    diff: str = ""
+    exempt_from_omission: bool = False
+    """True for ReadOmittedContent: its result is not itself replaced by a marker in its turn (M26)."""
+
+
+class OmittedReader(Protocol):
+    """Reads stored omissions back; given to the tool by the engine (the tools room does not know the store)."""
+
+    async def read(self, omission_id: str) -> str | None:
+        """The complete stored text, or None when there is none; counts as one read-back."""
+        ...
+
+    async def why_missing(self, omission_id: str) -> str:
+        """One sentence for the model: unknown id, or expired after N days."""
+        ...
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a running call may use. `emit` streams output to the screen as it comes (Bash)."""
+
+    emit: Callable[[str], None] = field(default=lambda _text: None)
+    omitted: OmittedReader | None = None
+
+
+class Tool(Protocol):
+    """One tool. `run` never raises for bad input: it returns an error result the model can act on."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    async def permission(self, args: Mapping[str, Any]) -> PermissionNeed | None:
+        """What must be asked first, or None when the call may run at once."""
+        ...
+
+    async def run(self, args: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        """Do it. Cancelling the awaiting task must end whatever was started (children too)."""
+        ...
+
+
+class ToolBox(Protocol):
+    """The set of tools a model is offered, in a stable order (prefix stability, I7)."""
+
+    def specs(self) -> tuple[ToolSpec, ...]: ...
+
+    async def permission(self, name: str, arguments: str) -> PermissionNeed | None:
+        """For a call as the model wrote it; malformed or unknown calls need none (they fail in `run`)."""
+        ...
+
+    async def run(self, name: str, arguments: str, ctx: ToolContext) -> ToolResult: ...

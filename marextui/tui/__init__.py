@@ -1,0 +1,1 @@
+"""The screen: draws engine events, sends commands, owns no truth."""

@@ -1,0 +1,1 @@
+"""The panes: conversation, composer, gauge, omissions, memory."""

@@ -1,0 +1,1 @@
+"""Screens and docks that come and go: pickers, help, permission, viewer, first run."""
