@@ -11,7 +11,7 @@ from marextui.context.budget import Window
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Provider-reported tokens of one request, normalised: `inp` is the total input including cached. None: not told."""
+    """Provider-reported tokens of one request: `inp` is the total input including cached. None: not told."""
 
     inp: int | None = None
     out: int | None = None
@@ -22,7 +22,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One model call. `messages` and `tools` are in OpenAI wire form; `extra` goes into the body as it is (sorted last)."""
+    """One model call. `messages` and `tools` are in OpenAI wire form; `extra` goes last into the body, as it is."""
 
     messages: tuple[Mapping[str, Any], ...]
     tools: tuple[Mapping[str, Any], ...] = ()
