@@ -46,7 +46,7 @@ class OutputsOmitted:
 
 @dataclass(frozen=True, slots=True)
 class SummaryItem:
-    """One bullet of a summary section. `cycle` is the compaction that produced it (P11); `key` identifies it (a path)."""
+    """One bullet of a summary section, tagged with the cycles that wrote it (P11); `key` identifies it (a path)."""
 
     text: str
     key: str = ""

@@ -87,7 +87,7 @@ class EngineApi(Protocol):
         ...
 
     async def start(self) -> None:
-        """Open the conversation asked for at construction, emit the first gauge, make the model ready in the background."""
+        """Open the conversation asked for, emit the first gauge, make the model ready in the background."""
         ...
 
     async def close(self) -> None:
@@ -148,7 +148,7 @@ class EngineApi(Protocol):
     async def select_model(self, option_id: str) -> None: ...
 
     async def configure_endpoint(self, base_url: str, api_key: str, model: str) -> str:
-        """Check and save an OpenAI-compatible endpoint, then select it. Returns "" or a sentence saying what is wrong."""
+        """Check and save an OpenAI-compatible endpoint, then select it. Returns "" or what is wrong."""
         ...
 
     async def setup(self) -> SetupReport: ...

@@ -80,7 +80,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class OmissionInfo:
-    """One stored tool output. `created_at` seconds since the epoch; `days_left` None: kept for ever; `chars` original."""
+    """One stored tool output; `created_at` seconds since the epoch, `days_left` None: for ever, `chars` original."""
 
     id: str
     tool: str
@@ -230,7 +230,7 @@ class MessageAppended:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A model call begins: `step` is 1-based in the turn; the figures are those of this very request (M2), in tokens."""
+    """A model call begins: `step` is 1-based in the turn; figures are of this very request (M2), in tokens."""
 
     turn: int
     step: int

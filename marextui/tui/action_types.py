@@ -1,4 +1,4 @@
-"""What a user action is. Bindings, footer, palette, slash commands, F1 help and the README's key table derive from it."""
+"""What a user action is. Bindings, footer, palette, slash commands and help derive from it."""
 
 from __future__ import annotations
 
