@@ -37,6 +37,13 @@ class OmissionRef:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputStored:
+    """This output was kept in the omission store when it was produced; it still stands whole in the view (M30)."""
+
+    ref: OmissionRef
+
+
+@dataclass(frozen=True, slots=True)
 class OutputsOmitted:
     """At the start of `turn`, these outputs were replaced by their markers in the view (M23, one rewrite)."""
 
@@ -138,6 +145,7 @@ class UsageMeasured:
 
 Entry = (
     MessageAdded
+    | OutputStored
     | OutputsOmitted
     | CompactionCommitted
     | CompactionUndone
@@ -161,6 +169,7 @@ _KINDS: dict[str, type[Any]] = {
     c.__name__: c
     for c in (
         MessageAdded,
+        OutputStored,
         OutputsOmitted,
         CompactionCommitted,
         CompactionUndone,
@@ -226,6 +235,8 @@ def decode(kind: str, payload: dict[str, Any]) -> Entry:
     data = {k: v for k, v in payload.items() if k in known}
     if cls is MessageAdded:
         data["message"] = _message(data["message"])
+    elif cls is OutputStored:
+        data["ref"] = OmissionRef(**data["ref"])
     elif cls is OutputsOmitted:
         data["refs"] = tuple(OmissionRef(**r) for r in data["refs"])
     elif cls is CompactionCommitted:
@@ -242,6 +253,7 @@ __all__ = [
     "NoticeLogged",
     "OmissionRef",
     "OtherPart",
+    "OutputStored",
     "OutputsOmitted",
     "Record",
     "Summary",

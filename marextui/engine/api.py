@@ -117,8 +117,8 @@ class EngineApi(Protocol):
         """Try again what failed last: starting the model, or the last step of the turn."""
         ...
 
-    def compact(self) -> None:
-        """`/compact`: force a compaction (M21); queued while a turn runs."""
+    def compact(self, *, offline: bool = False) -> None:
+        """`/compact`: force a compaction (M21); queued while a turn runs. `offline`: summarise without the model."""
         ...
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None: ...
