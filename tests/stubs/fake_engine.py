@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -65,9 +65,9 @@ MODELS = (
 class FakeEngine:
     """Scriptable engine. `commands` holds (name, arguments…) of each command in order; `emit` plays an event.
 
-    Set the public fields before or during a test: `records` is the log that `page` serves, `files` what `@` completes,
-    `texts` what `read_omission` returns by id. With `opens=True` (the default) `start` opens the conversation, emits the
-    gauge, the memory report and a ready model, as the real engine does.
+    Set the public fields before or during a test: `records` is the log that `page` serves, `files` what `@`
+    completes, `texts` what `read_omission` returns by id. With `opens=True` (the default) `start` opens the
+    conversation, emits the gauge, the memory report and a ready model, as the real engine does.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -161,8 +161,8 @@ class FakeEngine:
     def retry(self) -> None:
         self.commands.append(("retry",))
 
-    def compact(self) -> None:
-        self.commands.append(("compact",))
+    def compact(self, *, offline: bool = False) -> None:
+        self.commands.append(("compact", "offline") if offline else ("compact",))
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None:
         self.commands.append(("answer_permission", request_id, answer, reason))
