@@ -1,0 +1,109 @@
+"""The actions of the side panes and screens: keys, help and footer entries of each scope derive from this table."""
+
+from __future__ import annotations
+
+from marextui.tui.action_types import Action
+
+PANE_ACTIONS: tuple[Action, ...] = (
+    # gauge
+    Action(
+        "gauge.status", "All numbers", "Show every number behind the gauge", "gauge", "status", "enter", footer=True
+    ),
+    # omissions
+    Action(
+        "omissions.filter",
+        "Filter",
+        "Type to filter by id, tool, what or preview",
+        "omissions",
+        "filter",
+        "slash",
+        footer=True,
+    ),
+    Action(
+        "omissions.copy_id",
+        "Copy id",
+        "Copy the id of the highlighted omission",
+        "omissions",
+        "copy_id",
+        "c",
+        footer=True,
+    ),
+    Action(
+        "omissions.leave_filter",
+        "Clear filter",
+        "Empty the filter and go back to the list",
+        "omissions",
+        "leave_filter",
+        "escape",
+    ),
+    # memory
+    Action("memory.edit_rules", "Edit rules", "Open MAREX.md in your editor", "memory", "edit_rules", "e", footer=True),
+    Action(
+        "memory.edit_memory", "Edit memory", "Open MEMORY.md in your editor", "memory", "edit_memory", "m", footer=True
+    ),
+    Action(
+        "memory.clear", "Clear memory", "Empty MEMORY.md, after a confirmation", "memory", "clear", "x", footer=True
+    ),
+    # viewer
+    Action("viewer.search", "Search", "Find text as you type", "viewer", "search", "slash", footer=True),
+    Action("viewer.next", "Next", "Next match", "viewer", "next_match", "n"),
+    Action("viewer.previous", "Previous", "Previous match", "viewer", "previous_match", "N"),
+    Action("viewer.top", "Top", "First line", "viewer", "top", "g"),
+    Action("viewer.bottom", "Bottom", "Last line", "viewer", "bottom", "G"),
+    Action("viewer.goto", "Go to line", "Type a line number", "viewer", "goto", "colon", footer=True),
+    Action("viewer.wrap", "Wrap", "Wrap long lines or not", "viewer", "toggle_wrap", "w", footer=True),
+    Action("viewer.numbers", "Numbers", "Show line numbers or not", "viewer", "toggle_numbers", "l"),
+    Action("viewer.select", "Select", "Start or end selecting lines", "viewer", "toggle_selection", "v"),
+    Action("viewer.copy", "Copy", "Copy the selected lines, or the current one", "viewer", "copy", "c", footer=True),
+    Action("viewer.copy_all", "Copy all", "Copy the whole text", "viewer", "copy_all", "C"),
+    Action("viewer.pager", "Pager", "Open in $PAGER", "viewer", "pager", "p", footer=True),
+    Action("viewer.editor", "Editor", "Open a copy in $EDITOR", "viewer", "editor", "e"),
+    Action("viewer.close", "Close", "Stop searching, or close", "viewer", "close", "escape", footer=True),
+    # permission
+    Action(
+        "permission.scroll_down",
+        "Scroll down",
+        "Scroll the shown change down",
+        "permission",
+        "scroll_detail(5)",
+        "pagedown",
+    ),
+    Action(
+        "permission.scroll_up", "Scroll up", "Scroll the shown change up", "permission", "scroll_detail(-5)", "pageup"
+    ),
+    Action(
+        "permission.choose_1",
+        "Allow once",
+        "Highlight the first answer; Enter gives it",
+        "permission",
+        "highlight(0)",
+        "1",
+    ),
+    Action(
+        "permission.choose_2",
+        "Allow here",
+        "Highlight the second answer; Enter gives it",
+        "permission",
+        "highlight(1)",
+        "2",
+    ),
+    Action(
+        "permission.choose_3", "Deny", "Highlight the third answer; Enter gives it", "permission", "highlight(2)", "3"
+    ),
+    Action(
+        "permission.choose_4",
+        "Deny, say why",
+        "Highlight the fourth answer; Enter gives it",
+        "permission",
+        "highlight(3)",
+        "4",
+    ),
+    # picker
+    Action("picker.down", "Down", "Next row", "picker", "cursor_down", "down"),
+    Action("picker.up", "Up", "Previous row", "picker", "cursor_up", "up"),
+    Action("picker.cancel", "Cancel", "Close without choosing", "picker", "cancel", "escape", footer=True),
+    # setup
+    Action("setup.copy", "Copy command", "Copy the install command", "setup", "copy_command", "f2", footer=True),
+    Action("setup.rescan", "Look again", "Look again for models and servers", "setup", "rescan", "f5", footer=True),
+    Action("setup.quit", "Quit", "Leave marextui", "setup", "quit", "escape", footer=True),
+)

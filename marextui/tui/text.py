@@ -1,0 +1,30 @@
+"""The one seam between untrusted text and the screen: every string from a model, tool, file or server goes through here.
+
+Nothing that leaves this module can be read as markup or as a terminal command (cases 26 and 27).
+"""
+
+from __future__ import annotations
+
+import re
+
+from textual.content import Content
+
+from marextui.context.sanitise import one_line, sanitise
+
+
+def plain(text: str) -> Content:
+    """`text` made harmless, its lines kept, no markup interpreted; to hand to any widget as it is."""
+    return Content(sanitise(text))
+
+
+def line(text: str, limit: int = 200) -> Content:
+    """`text` as one harmless line of at most `limit` characters."""
+    return Content(one_line(text, limit))
+
+
+_IMAGE = re.compile(r"!\[")
+
+
+def safe_markdown(text: str) -> str:
+    """`text` made harmless as a source for a Markdown widget: control codes gone, images left as their links."""
+    return _IMAGE.sub("[", sanitise(text))
