@@ -1,0 +1,215 @@
+"""Every action of the screen, declared once: keys, palette, slash commands, footer, help and the README derive from it.
+
+People rebind by id in the settings (`keys`); `keymap` turns that into what `App.set_keymap` takes, and `key_label` says
+which key an action has now, so that footer and help never show a key that no longer works (case 39).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from marextui.tui.action_types import Action, Scope
+from marextui.tui.pane_actions import PANE_ACTIONS
+
+OWN_ACTIONS: tuple[Action, ...] = (
+    # --- everywhere ------------------------------------------------------------------------------------------------
+    Action("app.help", "Help", "Keys and commands of the focused pane", "app", "help", "f1", slash="help", footer=True),
+    Action("app.palette", "Palette", "Find and run any action by name", "app", "palette", "ctrl+p", footer=True),
+    Action("app.jump", "Jump", "Label the panes and go to one with a letter", "app", "jump", "ctrl+o", footer=True),
+    Action("app.search", "Search", "Search the conversation", "app", "search", "ctrl+f", footer=True),
+    Action("search.next", "Next match", "Go to the next match of the search", "app", "search_next", "f6"),
+    Action("search.previous", "Previous match", "Go to the match before", "app", "search_previous", "shift+f6"),
+    Action(
+        "app.escape",
+        "Stop",
+        "Close the popup, else drop the selection, else stop the running turn; harmless when idle",
+        "app",
+        "escape",
+        "escape",
+    ),
+    Action(
+        "app.copy_or_quit",
+        "Copy, clear or quit",
+        "Copy the selection; else clear the draft (undo brings it back); else ask once more and quit",
+        "app",
+        "copy_or_quit",
+        "ctrl+c,super+c",
+        priority=True,
+    ),
+    Action("app.focus_conversation", "Conversation", "Go to the conversation", "app", "pane('conversation')", "f2"),
+    Action("app.focus_omissions", "Omissions", "Go to the stored tool outputs", "app", "pane('omissions')", "f3"),
+    Action("app.focus_memory", "Memory", "Go to the memory pane", "app", "pane('memory')", "f4", slash="memory"),
+    Action("app.focus_gauge", "Gauge", "Go to the context gauge", "app", "pane('gauge')", "f5", slash="context"),
+    Action("app.retry", "Retry", "Try again what failed last", "app", "retry", "f9"),
+    Action("app.scroll_page_up", "Page up", "Scroll the conversation up a page", "app", "scroll('page_up')", "pageup"),
+    Action(
+        "app.scroll_page_down",
+        "Page down",
+        "Scroll the conversation down a page",
+        "app",
+        "scroll('page_down')",
+        "pagedown",
+    ),
+    Action("app.scroll_up", "Scroll up", "Scroll the conversation up a line", "app", "scroll('up')", "shift+up"),
+    Action("app.scroll_down", "Scroll down", "Scroll the conversation down", "app", "scroll('down')", "shift+down"),
+    Action("app.status", "Status", "Model, context and usage in full", "app", "status", slash="status"),
+    Action("app.compact", "Compact now", "Summarise the conversation so far", "app", "compact", slash="compact"),
+    Action(
+        "app.memory_clear", "Clear memory", "Empty MEMORY.md, after asking", "app", "memory_clear", slash="memory clear"
+    ),
+    Action("app.model", "Model", "Pick another model", "app", "model", slash="model"),
+    Action("app.new", "New conversation", "Start an empty conversation", "app", "new", slash="new"),
+    Action("app.resume", "Resume", "Open an earlier conversation", "app", "resume", slash="resume", args="[id]"),
+    Action("app.rename", "Rename", "Give this conversation a title", "app", "rename", slash="rename", args="[title]"),
+    Action("app.copy_last", "Copy answer", "Copy the last answer as Markdown", "app", "copy_last", slash="copy"),
+    Action(
+        "app.export",
+        "Export",
+        "Write the whole conversation to a file (.md or .json)",
+        "app",
+        "export",
+        slash="export",
+        args="[path]",
+    ),
+    Action("app.theme", "Theme", "Change the colours", "app", "theme", slash="theme", args="[name]"),
+    Action("app.quit", "Quit", "Leave; nothing is lost", "app", "leave", slash="quit"),
+    # --- composer --------------------------------------------------------------------------------------------------
+    Action("composer.submit", "Send", "Send the message", "composer", "submit", "enter", footer=True, priority=True),
+    Action(
+        "composer.newline",
+        "New line",
+        "Start a new line (shift+enter only where the terminal sends it)",
+        "composer",
+        "newline",
+        "ctrl+j,shift+enter",
+        footer=True,
+        priority=True,
+    ),
+    Action("composer.up", "Up", "Line up; on the first line the prompt before", "composer", "up", "up", priority=True),
+    Action(
+        "composer.down",
+        "Down",
+        "Line down; on the last line the prompt after",
+        "composer",
+        "down",
+        "down",
+        priority=True,
+    ),
+    Action("composer.tab", "Complete", "Take the completion, else next pane", "composer", "tab", "tab", priority=True),
+    Action("composer.editor", "Editor", "Edit the draft in $EDITOR", "composer", "editor", "ctrl+g", priority=True),
+    Action(
+        "composer.history",
+        "History",
+        "Search earlier prompts, newest first; again for the one before",
+        "composer",
+        "history",
+        "ctrl+r",
+        priority=True,
+    ),
+    Action("composer.undo", "Undo", "Undo the last edit, also a cleared draft", "composer", "undo", "ctrl+z,super+z"),
+    Action("queue.edit", "Edit queued", "Edit the newest queued message", "app", "queue_edit", "f7"),
+    Action(
+        "queue.drop", "Drop queued", "Take the newest queued message back into the draft", "app", "queue_drop", "f8"
+    ),
+    # --- conversation ----------------------------------------------------------------------------------------------
+    Action(
+        "conversation.open",
+        "Open",
+        "Expand the block; when part of it is hidden, open it in full",
+        "conversation",
+        "open",
+        "enter",
+        footer=True,
+    ),
+    Action("conversation.toggle", "Expand", "Expand or fold the block", "conversation", "toggle", "space", footer=True),
+    Action("conversation.previous", "Previous", "Previous block", "conversation", "previous", "k,ctrl+up"),
+    Action("conversation.next", "Next", "Next block", "conversation", "next", "j,ctrl+down"),
+    Action("conversation.copy", "Copy", "Copy the block as it was written", "conversation", "copy", "y", footer=True),
+    Action("conversation.editor", "Editor", "Open the block in $EDITOR", "conversation", "editor", "e"),
+    Action("conversation.pager", "Pager", "Open the block in $PAGER", "conversation", "pager", "o"),
+    Action("conversation.view", "View", "Open the block in the viewer", "conversation", "view", "v"),
+    Action(
+        "conversation.top",
+        "Top",
+        "Go to the oldest loaded block; at the top load older ones",
+        "conversation",
+        "top",
+        "home,g",
+    ),
+    Action("conversation.end", "End", "Go to the newest line and follow", "conversation", "end", "end,G", footer=True),
+)
+
+ACTIONS: tuple[Action, ...] = OWN_ACTIONS + tuple(PANE_ACTIONS)
+
+
+def by_id(actions: Iterable[Action] = ACTIONS) -> dict[str, Action]:
+    """Actions by their id."""
+    return {a.id: a for a in actions}
+
+
+def slash_commands(actions: Iterable[Action] = ACTIONS) -> dict[str, Action]:
+    """Slash name (without the slash, "memory clear" included) to its action."""
+    return {a.slash: a for a in actions if a.slash}
+
+
+def keymap(keys: Mapping[str, str], actions: Iterable[Action] = ACTIONS) -> tuple[dict[str, str], list[str]]:
+    """(map for `App.set_keymap`, problems): unknown ids and actions without a key are named, not ignored silently."""
+    known = {a.id: a for a in actions}
+    good: dict[str, str] = {}
+    problems: list[str] = []
+    for action_id, spec in keys.items():
+        action = known.get(action_id)
+        if action is None:
+            problems.append(f"keys: there is no action {action_id!r}; /help lists the ids")
+        elif not action.keys:
+            problems.append(f"keys: {action_id!r} has no key to change; run it as /{action.slash} or from the palette")
+        else:
+            good[action_id] = spec
+    return good, problems
+
+
+_NAMES = {
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "question_mark": "?",
+    "slash": "/",
+    "comma": ",",
+    "full_stop": ".",
+    "up": "↑",
+    "down": "↓",
+}
+
+
+def key_label(action: Action, keys: Mapping[str, str], *, ascii_only: bool = False) -> str:
+    """The first key of `action` as people write it ("ctrl+j", "F1"), after their remapping; "" without a key."""
+    spec = keys.get(action.id, action.keys).split(",")[0].strip()
+    parts = spec.split("+")
+    last = parts[-1]
+    if last.startswith("f") and last[1:].isdigit():
+        last = last.upper()
+    elif not (ascii_only and last in {"up", "down"}):
+        last = _NAMES.get(last, last)
+    return "+".join([*parts[:-1], last])
+
+
+def all_key_labels(action: Action, keys: Mapping[str, str]) -> str:
+    """All keys of `action`, comma-separated, for help and README."""
+    specs = [s.strip() for s in keys.get(action.id, action.keys).split(",") if s.strip()]
+    return ", ".join(key_label(action, {action.id: s}) for s in specs)
+
+
+def help_rows(scope: Scope, keys: Mapping[str, str], actions: Iterable[Action] = ACTIONS) -> list[tuple[str, str, str]]:
+    """(keys or slash command, title, help) for `HelpScreen`: the pane of `scope` first, then the whole app."""
+    actions = tuple(actions)
+    headings: dict[str, str] = (
+        {"app": "Everywhere", scope: scope.capitalize()} if scope != "app" else {"app": "Everywhere"}
+    )
+    rows: list[tuple[str, str, str]] = []
+    for wanted in reversed(headings):
+        rows.append(("", headings[wanted], ""))
+        for a in actions:
+            if a.scope == wanted:
+                ways = [w for w in (all_key_labels(a, keys), f"/{a.slash} {a.args}".strip() if a.slash else "") if w]
+                rows.append(("  ".join(ways) or "palette", a.title, f"{a.help} ({a.id})"))
+    return rows
