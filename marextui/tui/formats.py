@@ -2,18 +2,143 @@
 
 from __future__ import annotations
 
-from marextui.engine.events import UsageLine
+import math
+import time
+from typing import Literal
+
+from marextui.engine.events import Gauge, UsageLine
+
+Zone = Literal["unknown", "ok", "soon", "compacting next", "over", "not compacting"]
+
+SOON = 0.85
+"""Share of the threshold from which the gauge says "soon"."""
+
+_SPACE = "\u00a0"
+"""No-break, so that a number is never torn over two lines."""
 
 
 def tokens(n: int | None, *, compact: bool = False) -> str:
-    """A count of tokens: "12 480", or "12k" when `compact`."""
+    """A count of tokens: "12 480" (no-break space), or "12k" when `compact` (rounded half up); None is "?"."""
     if n is None:
         return "?"
-    if compact and n >= 10_000:
-        return f"{n // 1000}k"
-    return f"{n:,}".replace(",", " ")
+    if compact and abs(n) >= 1_000_000:
+        return f"{n / 1_000_000:.1f}M"
+    if compact and abs(n) >= 9_950:
+        return f"{math.floor(n / 1000 + 0.5)}k"
+    if compact and abs(n) >= 1_000:
+        return f"{n / 1000:.1f}k"
+    return f"{n:,}".replace(",", _SPACE)
+
+
+def chars(n: int) -> str:
+    """A count of characters: "812 chars", "12k chars", "3.4M chars"."""
+    return f"{tokens(n, compact=n >= 10_000)}{_SPACE}char{'' if n == 1 else 's'}"
+
+
+def size(n: int) -> str:
+    """A size in bytes, in the largest unit that keeps it at 1 or more: "812 B", "1.5 KiB", "3.0 MiB"."""
+    value = float(n)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024 or unit == "GiB":
+            break
+        value /= 1024
+    return f"{n}{_SPACE}B" if unit == "B" else f"{value:.1f}{_SPACE}{unit}"
+
+
+def age(seconds: float) -> str:
+    """How long ago, one unit: "now", "42 s", "5 min", "3 h", "12 d". A clock that went back reads "now"."""
+    if seconds < 1:
+        return "now"
+    for limit, unit, name in ((60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h")):
+        if seconds < limit:
+            return f"{int(seconds // unit)}{_SPACE}{name}"
+    return f"{int(seconds // 86400)}{_SPACE}d"
+
+
+def days(left: float | None) -> str:
+    """Days until something is purged: "29 days left", "1 day left", "under a day left"; None: "kept"."""
+    if left is None:
+        return "kept"
+    if left <= 0:
+        return "due now"
+    if left < 1:
+        return f"under a day{_SPACE}left"
+    whole = int(left)
+    return f"{whole}{_SPACE}day{'' if whole == 1 else 's'}{_SPACE}left"
+
+
+def clock(at: float) -> str:
+    """Local date and minute of `at` (seconds since the epoch): "2025-03-01 14:05"; "?" when it is no date."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+    except (OverflowError, ValueError, OSError):
+        return "?"
+
+
+def duration(seconds: float) -> str:
+    """How long something took: "0.4 s", "12 s", "2 min 05 s", "1 h 02 min"."""
+    seconds = max(0.0, seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f}{_SPACE}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}{_SPACE}s"
+    if whole < 3600:
+        return f"{whole // 60}{_SPACE}min{_SPACE}{whole % 60:02d}{_SPACE}s"
+    return f"{whole // 3600}{_SPACE}h{_SPACE}{whole % 3600 // 60:02d}{_SPACE}min"
+
+
+def percent(part: float, whole: float | None) -> str:
+    """`part` of `whole` in whole per cent, rounded down, so that it reads 65 % only once 65 % is reached."""
+    if not whole or whole <= 0:
+        return f"?{_SPACE}%"
+    return f"{math.floor(part * 100 / whole)}{_SPACE}%"
+
+
+def share(value: float) -> str:
+    """A fraction as per cent without needless decimals: 0.65 is "65 %", 0.675 is "67.5 %"."""
+    return f"{value * 100:.2f}".rstrip("0").rstrip(".") + f"{_SPACE}%"
 
 
 def usage_line(usage: UsageLine) -> str:
     """The per-turn line (M38): "inp 1 234 / out 56 / cache ? · local · 12.3 tok/s"."""
-    return f"inp {tokens(usage.inp)} / out {tokens(usage.out)} / cache {tokens(usage.cache_read)} · {usage.cost}"
+    parts = [f"inp {tokens(usage.inp)} / out {tokens(usage.out)} / cache {tokens(usage.cache_read)}"]
+    if usage.cost:
+        parts.append(usage.cost)
+    if usage.tokens_per_second is not None:
+        parts.append(f"{usage.tokens_per_second:.1f}{_SPACE}tok/s")
+    return " · ".join(parts)
+
+
+def zone(g: Gauge) -> Zone:
+    """Where the gauge stands. "not compacting": past the threshold, and something forbids compaction (`why_not`)."""
+    if g.budget is None or g.threshold is None:
+        return "unknown"
+    if g.used > g.budget or g.budget <= 0:
+        return "over"
+    if g.used >= g.threshold:
+        return "compacting next" if g.auto and not g.why_not else "not compacting"
+    turns = g.turns_until_compaction
+    if g.used >= SOON * g.threshold or (turns is not None and turns < 2):
+        return "soon"
+    return "ok"
+
+
+_WORDS: dict[Zone, str] = {
+    "unknown": "window unknown",
+    "ok": "ok",
+    "soon": "soon",
+    "compacting next": "compacting next",
+    "over": "over",
+    "not compacting": "past the mark",
+}
+
+
+def gauge_word(g: Gauge) -> str:
+    """The word beside the colour: ok, soon, compacting next, over, past the mark, window unknown."""
+    return _WORDS[zone(g)]
+
+
+def about(g: Gauge) -> str:
+    """ "~" when the gauge's figures are estimates, else ""."""
+    return "~" if g.estimated else ""

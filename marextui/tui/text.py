@@ -1,4 +1,4 @@
-"""The one seam between untrusted text and the screen: every string from a model, tool, file or server goes through here.
+"""The one seam between untrusted text and the screen: every string from a model, tool, file or server goes through it.
 
 Nothing that leaves this module can be read as markup or as a terminal command (cases 26 and 27).
 """
@@ -12,19 +12,22 @@ from textual.content import Content
 from marextui.context.sanitise import one_line, sanitise
 
 
-def plain(text: str) -> Content:
-    """`text` made harmless, its lines kept, no markup interpreted; to hand to any widget as it is."""
-    return Content(sanitise(text))
+def plain(text: str, *, exact: bool = False) -> Content:
+    """`text` made harmless, its lines kept, no markup interpreted; to hand to any widget as it is.
+
+    With `exact` nothing is left out for a lone CR (a progress line's earlier states): for what a person must approve.
+    """
+    return Content(sanitise(text, collapse_progress=not exact))
 
 
 def line(text: str, limit: int = 200) -> Content:
-    """`text` as one harmless line of at most `limit` characters."""
+    """`text` as one harmless line of at most `limit` cells."""
     return Content(one_line(text, limit))
 
 
-_IMAGE = re.compile(r"!\[")
+_IMAGE = re.compile(r"!(?=\[)")
 
 
 def safe_markdown(text: str) -> str:
-    """`text` made harmless as a source for a Markdown widget: control codes gone, images left as their links."""
-    return _IMAGE.sub("[", sanitise(text))
+    """`text` made harmless as a source for a Markdown widget: control codes gone, images turned into links."""
+    return _IMAGE.sub("", sanitise(text))

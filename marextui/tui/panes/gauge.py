@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Static
 
 from marextui.engine.events import Gauge
 from marextui.tui.action_types import bindings_for
+from marextui.tui.glyphs import glyphs_of
 from marextui.tui.pane_actions import PANE_ACTIONS
+from marextui.tui.panes import gauge_bar
 
 
-class GaugePane(VerticalScroll):
-    """The gauge in full; focusable, scrolls when the room is short."""
+class _Body(Widget):
+    """One node for the whole picture, laid out for the width at hand, so that the bar fits from the first paint."""
 
-    BINDINGS = [*bindings_for(PANE_ACTIONS, "gauge")]
+    DEFAULT_CSS = "_Body { height: auto; width: 1fr; }"
+
+    def __init__(self, gauge: Gauge) -> None:
+        super().__init__()
+        self.gauge = gauge
+
+    def show(self, gauge: Gauge) -> None:
+        self.gauge = gauge
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return self._content(width).get_height({}, width)
+
+    def render(self) -> Content:
+        return self._content(self.content_size.width)
+
+    def _content(self, width: int) -> Content:
+        return gauge_bar.body(self.gauge, width, glyphs_of(self.app))
+
+
+class GaugePane(VerticalScroll, can_focus=True):
+    """The gauge in full; focusable, scrolls when the room is short. Two nodes, no timers."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(PANE_ACTIONS, "gauge")]
+
+    DEFAULT_CSS = """
+    GaugePane {
+        height: auto; padding: 0 1; border: round $border-blurred; border-title-align: left;
+        &:focus { border: round $border; }
+    }
+    """
 
     class StatusRequested(Message):
         """The person wants every number (`/status`)."""
@@ -25,9 +60,19 @@ class GaugePane(VerticalScroll):
     def __init__(self, gauge: Gauge | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.gauge = gauge or Gauge()
+        self._body = _Body(self.gauge)
+
+    def compose(self) -> Any:
+        yield self._body
+
+    def on_mount(self) -> None:
+        self.show(self.gauge)
 
     def show(self, gauge: Gauge) -> None:
+        """Draw `gauge` (`GaugeChanged`). Never takes the focus."""
         self.gauge = gauge
+        self.border_title = gauge_bar.title(gauge)
+        self._body.show(gauge)
 
     def action_status(self) -> None:
         self.post_message(self.StatusRequested())
@@ -36,13 +81,16 @@ class GaugePane(VerticalScroll):
 class GaugeLine(Static):
     """The gauge in one line, for narrow screens; adapts from 40 to 200 columns."""
 
+    DEFAULT_CSS = "GaugeLine { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
+
     def __init__(self, gauge: Gauge | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(markup=False, **kwargs)
         self.gauge = gauge or Gauge()
 
     def show(self, gauge: Gauge) -> None:
+        """Draw `gauge`."""
         self.gauge = gauge
         self.refresh()
 
     def render(self) -> Content:
-        return Content("")
+        return gauge_bar.one_row(self.gauge, self.content_size.width or 80, glyphs_of(self.app))
