@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from marextui.context.entries import CompactionCommitted, Entry, OmissionRef, TurnClosed, UsageMeasured
-from marextui.context.messages import Message
+from marextui.context.entries import (
+    CompactionCommitted,
+    CompactionUndone,
+    Entry,
+    MessageAdded,
+    OmissionRef,
+    OutputsOmitted,
+    OutputStored,
+    TurnClosed,
+    TurnOpened,
+    UsageMeasured,
+)
+from marextui.context.marks import SUMMARY_MARK
+from marextui.context.messages import Message, Part, TextPart
+from marextui.context.omission import marker
+from marextui.context.summary import render_summary
+from marextui.context.validate import repair
+
+SUMMARY_ACKNOWLEDGEMENT = "Noted as the record of our earlier conversation; I continue from there."
+"""The assistant half of a summary pair: it keeps user and assistant alternating on strict templates (B6, case 22)."""
 
 
 class Conversation:
@@ -15,48 +34,178 @@ class Conversation:
     """Every message of the log, in order, summarised or not."""
     omitted: dict[tuple[str, int], OmissionRef]
     """Outputs shown as markers, by (message id, part; -1: the whole string content)."""
+    stored: dict[tuple[str, int], OmissionRef]
+    """Where outputs were kept when they were produced; they may still stand whole in the view."""
     compactions: list[CompactionCommitted]
     """Compactions in force, oldest first; the last one defines the view."""
     cycle: int
     """Highest compaction cycle ever used; never reused, even after an undo."""
     turn: int
+    """The latest turn, 0 before the first."""
     open_turn: bool
+    """True between a turn's opening and its end. An unanswered call at the end is then still being answered."""
     measured: UsageMeasured | None
     """The provider's last count, None once its prefix was rewritten (compaction, undo, omission)."""
     turns: list[TurnClosed]
+    """Every turn that ended, in order."""
 
-    def __init__(self) -> None: ...
+    def __init__(self) -> None:
+        self.messages = []
+        self.omitted = {}
+        self.stored = {}
+        self.compactions = []
+        self.cycle = 0
+        self.turn = 0
+        self.open_turn = False
+        self.measured = None
+        self.turns = []
+        self._index: dict[str, int] = {}
+        self._logged: list[int] = []  # per compaction in force: messages logged when it was committed
+        self._measured_at = 0  # messages logged when `measured` was
+        self._history: tuple[Message, ...] | None = None
 
     def apply(self, entry: Entry) -> None:
-        """Take one more log entry into account."""
-        raise NotImplementedError
+        """Take one more log entry into account.
+
+        A message id that is already logged is a repeated write and changes nothing: the first one stays.
+        """
+        self._history = None
+        match entry:
+            case MessageAdded(message):
+                if message.id not in self._index:
+                    self._index[message.id] = len(self.messages)
+                    self.messages.append(message)
+            case OutputStored(ref):
+                self.stored[(ref.message_id, ref.part)] = ref
+            case OutputsOmitted(_, refs):
+                for ref in refs:
+                    self.omitted.setdefault((ref.message_id, ref.part), ref)
+                self.measured = None
+            case CompactionCommitted():
+                self.compactions.append(entry)
+                self._logged.append(len(self.messages))
+                self.cycle = max(self.cycle, entry.cycle)
+                self.measured = None
+            case CompactionUndone(cycle):
+                live = [i for i, c in enumerate(self.compactions) if c.cycle < cycle]
+                if len(live) < len(self.compactions):
+                    self.compactions = [self.compactions[i] for i in live]
+                    self._logged = [self._logged[i] for i in live]
+                    self.measured = None
+            case TurnOpened(turn):
+                self.turn = max(self.turn, turn)
+                self.open_turn = True
+            case TurnClosed():
+                self.turn = max(self.turn, entry.turn)
+                self.open_turn = False
+                self.turns.append(entry)
+            case UsageMeasured():
+                self.measured = entry
+                self._measured_at = len(self.messages)
+            case _:
+                pass  # notices are for people: never part of a view (case 49)
 
     def message(self, message_id: str) -> Message | None:
         """The logged message of that id."""
-        raise NotImplementedError
+        at = self._index.get(message_id)
+        return None if at is None else self.messages[at]
 
     def kept(self) -> tuple[Message, ...]:
         """Raw messages after the cut in force (all of them without a compaction)."""
-        raise NotImplementedError
+        return tuple(self.messages[self._cut()[0] :])
+
+    def shown(self) -> tuple[Message, ...]:
+        """As `kept`, one for one, with omitted outputs as their markers: what a compaction counts and summarises."""
+        return tuple(self._marked(m) for m in self.kept())
 
     def dropped(self) -> tuple[Message, ...]:
         """Raw messages before the cut in force: what the summary stands for."""
-        raise NotImplementedError
+        return tuple(self.messages[: self._cut()[0]])
 
     def unmeasured(self) -> tuple[Message, ...]:
-        """Raw messages the count in `measured` has not seen (all kept ones when there is no valid count)."""
-        raise NotImplementedError
+        """Raw messages the count in `measured` has not seen; all kept ones when there is no valid count.
+
+        The count covers the request (its view ended with `last_message_id`) and its reply: the first assistant
+        message after it, logged just before or just after the count.
+        """
+        at = None if self.measured is None else self._index.get(self.measured.last_message_id)
+        if at is None:
+            return self.kept()
+        seen = self._measured_at
+        for i in range(at + 1, min(seen + 1, len(self.messages))):
+            if self.messages[i].role == "assistant":
+                seen = i + 1
+                break
+        return tuple(self.messages[max(seen, self._cut()[0]) :])
 
     def history(self) -> tuple[Message, ...]:
-        """What is sent after the system message: summary pair, kept messages with markers, repaired. Never mutates."""
-        raise NotImplementedError
+        """What is sent after the system message: summary pair, kept messages with markers, repaired. Never mutates.
+
+        Between rewrites a longer log only ever extends it (I7), see `validate.repair` for the one exception. A cut
+        that falls on an assistant (mid-turn, B13) is preceded by the pending user request, verbatim.
+        """
+        if self._history is None:
+            self._history = self._view()
+        return self._history
+
+    def _view(self) -> tuple[Message, ...]:
+        start, compaction = self._cut()
+        view: list[Message] = []
+        if compaction is not None:
+            view.extend(summary_pair(render_summary(compaction.summary), compaction.cycle))
+            if start < len(self.messages) and self.messages[start].role != "user":
+                pending = next(
+                    (m for m in reversed(self.messages[:start]) if m.role == "user" and not m.synthetic), None
+                )
+                if pending is not None:
+                    view.append(pending)
+        view.extend(self._marked(m) for m in self.messages[start:])
+        return repair(view, closed=not self.open_turn)[0]
+
+    def _cut(self) -> tuple[int, CompactionCommitted | None]:
+        """(index of the first kept message, the compaction in force).
+
+        A cut the log does not hold is passed over for the one before; one that falls on a tool result moves back to
+        the assistant that made the call, so that a stale entry never bricks a conversation (case 19).
+        """
+        for compaction, logged in zip(reversed(self.compactions), reversed(self._logged), strict=True):
+            at = logged if compaction.cut == "" else self._index.get(compaction.cut)
+            if at is None:
+                continue
+            while 0 < at < len(self.messages) and self.messages[at].role == "tool":
+                at -= 1
+            return at, compaction
+        return 0, None
+
+    def _marked(self, message: Message) -> Message:
+        """`message` with its omitted outputs replaced by their markers (M24); itself when there are none."""
+        whole = self.omitted.get((message.id, -1))
+        if whole is not None:
+            return replace(message, content=marker(whole.omission_id, whole.chars))
+        if isinstance(message.content, str):
+            return message
+        parts: list[Part] = []
+        for i, part in enumerate(message.content):
+            ref = self.omitted.get((message.id, i))
+            parts.append(part if ref is None else TextPart(marker(ref.omission_id, ref.chars)))
+        content = tuple(parts)
+        return message if content == message.content else replace(message, content=content)
 
 
 def fold(entries: Iterable[Entry]) -> Conversation:
     """The conversation those entries make."""
-    raise NotImplementedError
+    conversation = Conversation()
+    for entry in entries:
+        conversation.apply(entry)
+    return conversation
 
 
 def summary_pair(summary_text: str, cycle: int) -> tuple[Message, Message]:
-    """The user + assistant pair that stands for everything before the cut (B6); ids depend on `cycle` only."""
-    raise NotImplementedError
+    """The user + assistant pair that stands for everything before the cut (M13, B6).
+
+    Ids depend on `cycle` only. The marker stands alone on the first line, so that the pair is recognised by prefix.
+    """
+    return (
+        Message(f"summary-{cycle}", "user", f"{SUMMARY_MARK}\n{summary_text}", origin="summary"),
+        Message(f"summary-{cycle}-ack", "assistant", SUMMARY_ACKNOWLEDGEMENT, origin="summary"),
+    )
