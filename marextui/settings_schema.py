@@ -1,0 +1,216 @@
+"""The settings: each declared once with its type, default, help, unit and check. README and messages come from here."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from marextui.context.omission import DEFAULT_RETENTION_DAYS, retention_days
+
+Kind = Literal["text", "whole number", "number", "yes/no", "table of texts"]
+
+
+class Refused(ValueError):
+    """A value that cannot be used; the text says why and what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `check` gets a value of the right type and raises `Refused`; it may be None."""
+
+    key: str
+    type: Kind
+    default: Any
+    help: str
+    unit: str = ""
+    check: Callable[[Any], None] | None = None
+    aliases: tuple[str, ...] = ()
+    """Other spellings, accepted in files and in the environment (B22)."""
+    fallback_env: str = ""
+    """Environment variable of other programs, used when nothing else sets the key."""
+    secret: bool = False
+    """The value is never repeated in a message."""
+    user_only: bool = False
+    """Refused in a project's file: a cloned repository must not redirect a key, run a program or rebind one."""
+
+
+def _above_zero(value: float) -> None:
+    if value <= 0:
+        raise Refused("must be above 0")
+
+
+def _not_negative(value: float) -> None:
+    if value < 0:
+        raise Refused("must be 0 or more")
+
+
+def _fraction(value: float) -> None:
+    if value >= 1:
+        hint = f": write {value / 100:g} for {value:g} %" if 1 < value < 100 else ""
+        raise Refused(f"is a fraction of the budget, above 0 and below 1{hint}")
+    if value <= 0:
+        raise Refused("is a fraction of the budget, above 0 and below 1")
+
+
+def _temperature(value: float) -> None:
+    if not 0 <= value <= 2:
+        raise Refused("must be between 0 and 2")
+
+
+def _not_blank(value: str) -> None:
+    if not value.strip():
+        raise Refused("must not be blank")
+
+
+def _http_url(value: str) -> None:
+    if value and not re.match(r"https?://[^\s/]", value, re.IGNORECASE):
+        raise Refused("must be an address that starts with http:// or https://")
+
+
+SCHEMA: tuple[Setting, ...] = (
+    Setting("model", "text", "", "Model to start with: a name the endpoint knows, or the path of a GGUF file"),
+    Setting(
+        "base_url",
+        "text",
+        "",
+        "OpenAI-compatible endpoint, for example http://127.0.0.1:8080/v1",
+        check=_http_url,
+        fallback_env="OPENAI_BASE_URL",
+        user_only=True,
+    ),
+    Setting(
+        "api_key",
+        "text",
+        "",
+        "Key for that endpoint; blank when it needs none",
+        fallback_env="OPENAI_API_KEY",
+        secret=True,
+        user_only=True,
+    ),
+    Setting(
+        "window", "whole number", None, "Window of the model, when what it reports is wrong", "tokens", _above_zero
+    ),
+    Setting("max_output", "whole number", None, "Longest answer of one model call", "tokens", _above_zero),
+    Setting(
+        "compact_at",
+        "number",
+        0.65,
+        "Compact when the history reaches this share of the budget",
+        "fraction",
+        _fraction,
+        aliases=("compactAt",),
+    ),
+    Setting("auto_compress", "yes/no", True, "Compact without being asked", aliases=("autoCompress",)),
+    Setting(
+        "omit_after_turns",
+        "whole number",
+        1,
+        "Replace long tool outputs by markers once this many further turns have ended",
+        "turns",
+        _not_negative,
+        aliases=("omitAfterTurns",),
+    ),
+    Setting(
+        "memory_retention_days",
+        "whole number",
+        DEFAULT_RETENTION_DAYS,
+        "Keep omitted tool outputs this long; 0 keeps them for ever",
+        "days",
+    ),
+    Setting("local_window", "whole number", 8192, "Window given to the embedded engine", "tokens", _above_zero),
+    Setting("max_tool_rounds", "whole number", 25, "Most rounds of tool calls in one turn", "rounds", _above_zero),
+    Setting("bash_timeout", "whole number", 120, "Longest run of one command", "seconds", _above_zero),
+    Setting(
+        "request_timeout", "whole number", 300, "Longest silence of a model that is answering", "seconds", _above_zero
+    ),
+    Setting("temperature", "number", None, "Sampling temperature; the model's own when not set", "", _temperature),
+    Setting("summary_model", "text", "", "Model that writes summaries; the chat's own when blank"),
+    Setting("theme", "text", "marex-dark", "Colour theme", check=_not_blank),
+    Setting("ascii", "yes/no", False, "Draw with ASCII characters only"),
+    Setting("editor", "text", "", "Command that opens a file to edit; $VISUAL or $EDITOR when blank", user_only=True),
+    Setting("pager", "text", "", "Command that opens a file to read; $PAGER when blank", user_only=True),
+    Setting(
+        "keys", "table of texts", {}, "Table of action id = keys, comma-separated, to rebind actions", user_only=True
+    ),
+    Setting("mouse", "yes/no", True, "Use the mouse"),
+    Setting("persist_usage", "yes/no", True, "Write one line a turn to .marex/usage.jsonl"),
+)
+
+BY_NAME: dict[str, Setting] = {name: s for s in SCHEMA for name in (s.key, *s.aliases)}
+
+_YES = {"1", "true", "yes", "on", "oui"}
+_NO = {"0", "false", "no", "off", "non"}
+
+
+def _shown(setting: Setting, value: object) -> str:
+    if setting.secret:
+        return "this value"
+    text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _of(setting: Setting) -> str:
+    return f" of {setting.unit}" if setting.unit and setting.unit != "fraction" else ""
+
+
+def from_toml(setting: Setting, value: Any) -> Any:
+    """`value` as read from a file, checked. Raises `Refused`. Tables are read entry by entry, not here."""
+    if setting.key == "memory_retention_days":
+        return _retention("" if isinstance(value, bool | float) else str(value))
+    if setting.type == "text":
+        if not isinstance(value, str):
+            raise Refused(f"must be a text in quotes, not {_shown(setting, value)}")
+    elif setting.type == "yes/no":
+        if not isinstance(value, bool):
+            raise Refused(f"must be true or false, not {_shown(setting, value)}")
+    elif setting.type == "whole number":
+        if not isinstance(value, int) or isinstance(value, bool):
+            quotes = ", without quotes" if isinstance(value, str) else ""
+            raise Refused(f"must be a whole number{_of(setting)}{quotes}, not {_shown(setting, value)}")
+    elif setting.type == "number":
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            quotes = ", without quotes" if isinstance(value, str) else ""
+            raise Refused(f"must be a number{quotes}, not {_shown(setting, value)}")
+        value = float(value)
+    return _checked(setting, value)
+
+
+def from_env(setting: Setting, value: str) -> Any:
+    """`value` of an environment variable, checked. Raises `Refused`."""
+    if setting.key == "memory_retention_days":
+        return _retention(value)
+    text = value.strip()
+    if setting.type == "text":
+        return _checked(setting, value)
+    if setting.type == "yes/no":
+        if text.lower() not in _YES | _NO:
+            raise Refused(f"must be on or off, not {_shown(setting, value)}")
+        return text.lower() in _YES
+    if setting.type == "whole number":
+        if not re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII):
+            raise Refused(f"must be a whole number{_of(setting)}, not {_shown(setting, value)}")
+        return _checked(setting, int(text))
+    if setting.type == "number":
+        if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", text, re.ASCII):
+            raise Refused(f"must be a number, not {_shown(setting, value)}")
+        return _checked(setting, float(text))
+    raise Refused("cannot be set in the environment, only in the settings file")
+
+
+def _checked(setting: Setting, value: Any) -> Any:
+    if setting.check is not None:
+        try:
+            setting.check(value)
+        except Refused as reason:
+            raise Refused(f"{reason}, not {_shown(setting, value)}") from None
+    return value
+
+
+def _retention(text: str) -> int:
+    days, warning = retention_days(text)
+    if warning:
+        raise Refused(f'must be a whole number of days, 0 for ever, not "{text[:40]}"')
+    return days
