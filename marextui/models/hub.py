@@ -1,4 +1,4 @@
-"""Finds models and makes them ready: configured endpoint, embedded weights, GGUF files, servers on loopback (issue 2)."""
+"""Finds models and makes them ready: endpoint, embedded weights, GGUF files, loopback servers (issue 2)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,220 @@
+"""What a server's refusal means: status and body → `ModelError` (section C "Overflow detection", D7, case 105)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import httpx
+
+from marextui.models.lenient import as_int, as_positive, as_text, at, parse_json
+from marextui.models.types import ErrorKind, ModelError
+
+_QUOTE = 300
+"""Characters of a server's own words that are shown."""
+
+_OVERFLOW = re.compile(
+    r"exceed_context_size_error|exceeds? the available context size|context[_ ]length[_ ]exceeded"
+    r"|maximum context length|prompt is too long|input token count.{0,40}exceeds|too many tokens|context window"
+    r"|prompt contains .{0,40}tokens"
+    r"|exceeds? the (?:model'?s? )?(?:maximum )?context|longer than the (?:model'?s? )?context",
+    re.IGNORECASE | re.DOTALL,
+)
+_RATE = re.compile(
+    r"rate[_ -]?limit|tokens per (?:min|hour|day)|requests per (?:min|hour|day)|\b[tr]p[md]\b|insufficient_quota|quota"
+    r"|too many requests|resource_exhausted",
+    re.IGNORECASE,
+)
+_TEMPLATE = re.compile(
+    r"jinja|roles must alternate|chat template|conversation roles|unknown role|cannot have 2 or more assistant",
+    re.IGNORECASE,
+)
+_NUMBER = r"(\d[\d,_]*)"
+_WINDOW_NUMBERS = tuple(
+    re.compile(p, re.IGNORECASE | re.DOTALL)
+    for p in (
+        rf"available context size \({_NUMBER}",
+        rf"maximum context length (?:is|of|:)?\s*{_NUMBER}",
+        rf"{_NUMBER} maximum context length",
+        rf"{_NUMBER} tokens > {_NUMBER} maximum",
+        rf"maximum number of tokens(?: allowed)?(?: is)?[ (:]*{_NUMBER}",
+        rf"context window (?:of|is|size)?\s*\(?{_NUMBER}",
+    )
+)
+_PROMPT_NUMBERS = tuple(
+    re.compile(p, re.IGNORECASE | re.DOTALL)
+    for p in (
+        rf"request \({_NUMBER} tokens\)",
+        rf"{_NUMBER} in the messages",
+        rf"{_NUMBER} (?:tokens )?(?:of text|in your prompt|in the prompt|from the input|input tokens)",
+        rf"{_NUMBER} tokens > ",
+        rf"messages resulted in {_NUMBER} tokens",
+        rf"prompt (?:contains|is|has)(?: at least)? {_NUMBER}",
+        rf"input token count \({_NUMBER}",
+        rf"requested (?:about )?{_NUMBER} tokens",
+        rf"is {_NUMBER} tokens",
+    )
+)
+
+
+def _number(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
+    for pattern in patterns:
+        if found := pattern.search(text):
+            return as_int(found.group(found.lastindex or 1))
+    return None
+
+
+def redact(text: str, api_key: str) -> str:
+    """`text` without the key, for servers that echo it."""
+    key = api_key.strip()
+    return text.replace(key, "…") if len(key) >= 4 else text
+
+
+def error_text(body: object) -> str:
+    """The sentence inside an error body, whatever its shape; "" when there is none."""
+    if isinstance(body, str):
+        return body.strip()
+    if isinstance(body, list) and body:
+        return error_text(body[0])
+    if not isinstance(body, Mapping):
+        return ""
+    error = body.get("error", body)
+    if isinstance(error, str):
+        return error.strip()
+    inner = as_text(at(error, "metadata", "raw"))  # OpenRouter wraps the real provider's words
+    parts = [as_text(at(error, k)) for k in ("message", "detail", "msg")] + [inner]
+    if isinstance(at(error, "detail"), list):
+        parts.append(as_text(at(error, "detail", 0, "msg")))
+    return " ".join(p.strip() for p in parts if p.strip())
+
+
+def classify(
+    status: int | None, raw: str, *, api_key: str = "", retry_after: str = "", in_stream: bool = False
+) -> ModelError:
+    """The `ModelError` for an error answer. `status` None: an error object inside a stream that gave no code."""
+    body = parse_json(raw)
+    said = redact(error_text(body) if body is not None else re.sub(r"<[^>]{0,500}>|\s+", " ", raw).strip(), api_key)
+    type_and_code = f"{as_text(at(body, 'error', 'type'))} {as_text(at(body, 'error', 'code'))}"
+    if status is None:
+        status = as_int(at(body, "error", "code")) or as_int(at(body, "error", "status_code"))
+    everything = f"{said} {type_and_code}"
+    quote = said[:_QUOTE] + ("…" if len(said) > _QUOTE else "")
+    told = f" It said: {quote}" if quote else ""
+
+    rate_text = bool(_RATE.search(everything))
+    if _OVERFLOW.search(everything) and not rate_text and status in {None, 400, 413, 422, 500}:
+        n_ctx = as_positive(at(body, "error", "n_ctx")) or _number(_WINDOW_NUMBERS, said)
+        n_prompt = as_positive(at(body, "error", "n_prompt_tokens")) or _number(_PROMPT_NUMBERS, said)
+        size = f"{n_prompt:,} tokens" if n_prompt else "more tokens"
+        room = f"{n_ctx:,}" if n_ctx else "the model's window"
+        return ModelError(
+            "overflow",
+            f"The request is too long for the model: {size}, and there is room for {room}.",
+            hint="/compact shortens the conversation; a shorter message or a model with a larger window helps too.",
+            status=status,
+            n_ctx=n_ctx,
+            n_prompt=n_prompt,
+        )
+    if status == 429 or (rate_text and status in {None, 400, 402, 403, 500, 503, 529}):
+        wait = f" Wait {retry_after} s first." if retry_after.isdigit() else ""
+        return ModelError(
+            "rate_limit",
+            f"The provider refuses more requests for now.{told}",
+            hint=f"Retry later.{wait} If it stays, look at the quota and credit of the account.",
+            status=status,
+        )
+    if _TEMPLATE.search(everything):
+        return ModelError(
+            "template",
+            f"The model's chat template refused the conversation.{told}",
+            hint="This model wants another order of messages; another model or another chat template helps.",
+            status=status,
+        )
+    kind, message, hint = _by_status(status, everything, in_stream)
+    return ModelError(kind, message + told, hint=hint, status=status)
+
+
+def _by_status(status: int | None, text: str, in_stream: bool) -> tuple[ErrorKind, str, str]:
+    lower = text.lower()
+    if status == 503 and ("loading" in lower or "unavailable_error" in lower):
+        return "loading", "The server is still loading its model.", "Retry in a moment."
+    if status in {401, 403} or "authentication_error" in lower or "invalid_api_key" in lower:
+        return (
+            "auth",
+            f"The server refused the API key ({status or 'no status'}).",
+            "Check the key and the base URL of this endpoint.",
+        )
+    if status == 402:
+        return "auth", "The account has no credit left (402).", "Top up the account or pick another model."
+    if status == 404:
+        return (
+            "bad_request",
+            "The server does not know this model or address (404).",
+            "Check the model's name and that the base URL is the API root (often ending in /v1).",
+        )
+    if status == 413:
+        return (
+            "bad_request",
+            "The request has too many bytes for the server (413); that is not a matter of tokens.",
+            "Images and very long outputs weigh most; a proxy in between may have a limit of its own.",
+        )
+    if status is not None and 300 <= status < 400:
+        return (
+            "bad_request",
+            f"The server sends the request elsewhere ({status}).",
+            "Redirects are not followed; set the final address as base URL.",
+        )
+    if "context size has been exceeded" in lower:
+        return (
+            "server",
+            "The server ran out of context memory while answering.",
+            "Retry; if it happens again, /compact or a server with a larger context helps.",
+        )
+    if status == 504 or status == 408:
+        return (
+            "server",
+            f"A gateway gave up waiting for the model ({status}).",
+            "Retry; a shorter conversation answers sooner (/compact).",
+        )
+    if status is not None and 400 <= status < 500:
+        return "bad_request", f"The server refused the request ({status}).", "Its words above name the reason."
+    where = "while answering" if in_stream else "before answering"
+    code = f" ({status})" if status is not None else ""
+    return "server", f"The server failed {where}{code}.", "Retry; if it stays, the server's own log has the reason."
+
+
+def network_error(error: httpx.RequestError, url: str, *, silence: float, answering: bool) -> ModelError:
+    """The `ModelError` for a transport failure. `url` is already fit for display; `silence` in seconds."""
+    kept = "What arrived is kept. Retry asks again."
+    if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)):
+        words = str(error)
+        if "CERTIFICATE" in words.upper():
+            reason = "its certificate is not trusted"
+        elif "name" in words.lower() or "resolve" in words.lower() or "address" in words.lower():
+            reason = "its name cannot be resolved"
+        elif isinstance(error, httpx.ConnectTimeout):
+            reason = "nothing answered within 15 seconds"
+        elif isinstance(error, httpx.ProxyError):
+            reason = "the proxy refused"
+        else:
+            reason = "nothing listens there"
+        return ModelError(
+            "network",
+            f"No connection to {url}: {reason}.",
+            hint="Is the server running, and is the address right? Then retry.",
+        )
+    if isinstance(error, httpx.ReadTimeout):
+        return ModelError(
+            "network",
+            f"{url} sent nothing for {silence:g} seconds.",
+            hint=(
+                kept
+                if answering
+                else "Retry; a server that is loading a model may need longer (setting silence_timeout)."
+            ),
+        )
+    if answering:
+        return ModelError("network", f"The connection to {url} broke while the answer was arriving.", hint=kept)
+    return ModelError(
+        "network", f"{url} closed the connection without an answer.", hint="Retry; the server may have restarted."
+    )
