@@ -1,4 +1,4 @@
-"""What the screen needs from the outside world, as small Protocols, with the real ones: clock, clipboard, editor, pager.
+"""What the screen needs from the outside world, as small Protocols with the real ones: clock, clipboard, editor, pager.
 
 The real clipboard never says "copied" on hope (case 18), and no text is lost when an editor fails (case 42).
 """
@@ -62,7 +62,7 @@ class Clipboard(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EditOutcome:
-    """`text` after the edit; None when it failed, then `problem` is a sentence and `path` the file that holds the text."""
+    """`text` after the edit; None when it failed: then `problem` is a sentence and `path` the file that holds it."""
 
     text: str | None
     problem: str = ""
@@ -289,7 +289,7 @@ class TerminalEditor:
 
 
 class TerminalPager:
-    """The pager of the settings, else $PAGER, else less or more. It gets sanitised text: some pagers pass escapes on."""
+    """The pager of the settings, else $PAGER, else less or more. It gets sanitised text: some pass escapes on."""
 
     def __init__(self, suspend: Callable[[], AbstractContextManager[None]], command: str = "") -> None:
         self._runner = _Foreground(suspend)

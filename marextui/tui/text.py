@@ -25,7 +25,13 @@ def line(text: str, limit: int = 200) -> Content:
     return Content(one_line(text, limit))
 
 
+_NO_LIMIT = 1_000_000_000  # cells
 _IMAGE = re.compile(r"!(?=\[)")
+
+
+def copyable(text: str) -> str:
+    """`text` for the clipboard or an editor: as it is, tabs included, but without control bytes."""
+    return "\t".join(sanitise(part, max_line=_NO_LIMIT, collapse_progress=False) for part in text.split("\t"))
 
 
 def safe_markdown(text: str) -> str:
