@@ -148,6 +148,11 @@ class Connection(Protocol):
     max_tool_rounds: int | None
     """Most tool rounds a turn should take with this model (None: the setting's)."""
 
+    @property
+    def alive(self) -> bool:
+        """False once the engine behind it is known to have died; connecting again starts a new one."""
+        ...
+
     async def refresh_window(self) -> Window:
         """Ask the server again (after a restart or model change)."""
         ...
