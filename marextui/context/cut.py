@@ -1,16 +1,26 @@
-"""Where a compaction may cut, and where it should (M7–M10, M21, B3, B13). Token figures exclude the system part."""
+"""Where a compaction may cut, and where it should (M7–M10, M21, B3, B13). Token figures exclude the system part.
+
+`messages` are the raw messages after the cut in force (`Conversation.kept`), `counts` their tokens one by one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
+from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN
 from marextui.context.messages import Message
+
+KEPT_SHARE = 0.2
+"""Share of the estimated tokens a forced compaction keeps when the window is unknown (M21)."""
+SMALLEST_SUMMARY = 100
+"""Tokens of a summary with next to nothing in it: cutting less than this away can only make a view longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Keep `messages[index:]`: `kept_tokens` of them, `projected` with the summary."""
+    """Keep `messages[index:]`: `kept_tokens` (with a repeated request, B13), `projected` with the summary too."""
 
     index: int
     kept_tokens: int
@@ -18,8 +28,43 @@ class Cut:
 
 
 def cut_candidates(messages: Sequence[Message], *, mid_turn: bool = False) -> list[int]:
-    """Indices that may be the first kept message, ascending."""
-    raise NotImplementedError
+    """Indices that may be the first kept message, ascending; never 0, which would cut nothing (M7, M8).
+
+    A candidate is a user message that a person wrote: not synthetic, not a bare context update. With `mid_turn`
+    (B13) also an assistant message that opens a tool group. No call stands on one side and its result on the other;
+    a call without a result blocks every cut behind it until a later assistant message shows that the conversation
+    went on without it (an interrupted exchange is still in progress, M8).
+    """
+    blocked_upto = _exchange_ends(messages)
+    candidates: list[int] = []
+    for i in range(1, len(messages)):
+        message = messages[i]
+        asks = message.role == "user" and not message.synthetic and not _only_update(message)
+        opens = mid_turn and message.role == "assistant" and bool(message.tool_calls)
+        if (asks or opens) and blocked_upto[i - 1] < i:
+            candidates.append(i)
+    return candidates
+
+
+def _exchange_ends(messages: Sequence[Message]) -> list[int]:
+    """For each index, the last index an exchange begun at or before it still reaches."""
+    reach: dict[int, int] = {}
+    askers: dict[str, int] = {}  # call id -> the latest assistant that made such a call
+    unanswered: set[str] = set()
+    for i, message in enumerate(messages):
+        if message.role == "tool" and message.tool_call_id in askers:
+            reach[askers[message.tool_call_id]] = i
+            unanswered.discard(message.tool_call_id)
+        elif message.role == "assistant":
+            unanswered = {c.id for c in message.tool_calls}
+            askers.update(dict.fromkeys(unanswered, i))
+    reach.update({askers[call_id]: len(messages) for call_id in unanswered})
+    return list(accumulate((reach.get(i, i) for i in range(len(messages))), max))
+
+
+def _only_update(message: Message) -> bool:
+    text = message.text.strip()
+    return text.startswith(CONTEXT_UPDATE_OPEN) and text.endswith(CONTEXT_UPDATE_CLOSE)
 
 
 def choose_cut(
@@ -32,8 +77,22 @@ def choose_cut(
     used: int,
     mid_turn: bool = False,
 ) -> Cut | None:
-    """The cut of an automatic compaction, or None (B3)."""
-    raise NotImplementedError
+    """The cut of an automatic compaction, or None when no cut helps enough (M10, B3).
+
+    The projection of a cut is `summary_tokens` (the cap) plus what is kept. The earliest cut whose projection is at
+    most half of `target` (the threshold) wins; else the one with the smallest projection still below `target`. Both
+    must bring H down from `used` by at least `floor_reduction`. User messages come first; with `mid_turn` cuts inside
+    a turn are looked at only when no user message will do (B13).
+    """
+
+    def best(cuts: Sequence[Cut]) -> Cut | None:
+        fair = [c for c in cuts if c.projected < target and c.projected <= (1 - floor_reduction) * used]
+        return next((c for c in fair if c.projected <= target / 2), min(fair, key=lambda c: c.projected, default=None))
+
+    found = best(_cuts(messages, counts, summary_tokens, mid_turn=False))
+    if found is None and mid_turn:
+        found = best(_cuts(messages, counts, summary_tokens, mid_turn=True))
+    return found
 
 
 def manual_cut(
@@ -45,5 +104,43 @@ def manual_cut(
     used: int,
     mid_turn: bool = False,
 ) -> Cut | None:
-    """The cut of a forced compaction (`/compact`); `target` None: unknown window (M21)."""
-    raise NotImplementedError
+    """The cut of a forced compaction (`/compact`), or None: nothing to compact (M21).
+
+    With a `target` the rule of `choose_cut` goes first. With an unknown window (None) the last 20 % of the estimated
+    tokens are kept, at least the newest turn. Failing that, the cut that keeps least, as long as it takes away more
+    than the smallest summary costs.
+    """
+    if target is not None:
+        chosen = choose_cut(
+            messages, counts, summary_tokens=summary_tokens, target=target, used=used, mid_turn=mid_turn
+        )
+        if chosen is not None:
+            return chosen
+    total = sum(counts)
+    cuts = _cuts(messages, counts, summary_tokens, mid_turn=mid_turn)
+    useful = [c for c in cuts if total - c.kept_tokens > SMALLEST_SUMMARY]
+    if target is None:
+        small = next((c for c in useful if c.kept_tokens <= KEPT_SHARE * total), None)
+        if small is not None:
+            return small
+    return min(useful, key=lambda c: c.kept_tokens, default=None)
+
+
+def _cuts(messages: Sequence[Message], counts: Sequence[int], summary_tokens: int, *, mid_turn: bool) -> list[Cut]:
+    """Every possible cut with its figures, earliest first."""
+    if len(messages) != len(counts):
+        raise ValueError(f"{len(messages)} messages but {len(counts)} counts")
+    before = [0, *accumulate(counts)]
+    cuts: list[Cut] = []
+    for index in cut_candidates(messages, mid_turn=mid_turn):
+        kept = before[-1] - before[index] + _repeated(messages, counts, index)
+        cuts.append(Cut(index, kept, kept + summary_tokens))
+    return cuts
+
+
+def _repeated(messages: Sequence[Message], counts: Sequence[int], index: int) -> int:
+    """Tokens of the pending request that a cut before an assistant message repeats ahead of the tail (B13)."""
+    if messages[index].role == "user":
+        return 0
+    asks = (counts[i] for i in range(index - 1, -1, -1) if messages[i].role == "user" and not messages[i].synthetic)
+    return next(asks, 0)

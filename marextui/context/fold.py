@@ -123,20 +123,27 @@ class Conversation:
         return tuple(self.messages[: self._cut()[0]])
 
     def unmeasured(self) -> tuple[Message, ...]:
-        """Raw messages the count in `measured` has not seen; all kept ones when there is no valid count.
+        """Raw messages the count in `measured` has not seen; all kept ones when there is no valid count."""
+        seen = self._measured_upto()[0]
+        return self.kept() if seen is None else tuple(self.messages[max(seen, self._cut()[0]) :])
+
+    def measured_reply(self) -> Message | None:
+        """The reply whose tokens are in `measured.completion_tokens`, when it was logged."""
+        return self._measured_upto()[1]
+
+    def _measured_upto(self) -> tuple[int | None, Message | None]:
+        """(index of the first message the count has not seen, the reply it covers).
 
         The count covers the request (its view ended with `last_message_id`) and its reply: the first assistant
         message after it, logged just before or just after the count.
         """
         at = None if self.measured is None else self._index.get(self.measured.last_message_id)
         if at is None:
-            return self.kept()
-        seen = self._measured_at
-        for i in range(at + 1, min(seen + 1, len(self.messages))):
+            return None, None
+        for i in range(at + 1, min(self._measured_at + 1, len(self.messages))):
             if self.messages[i].role == "assistant":
-                seen = i + 1
-                break
-        return tuple(self.messages[max(seen, self._cut()[0]) :])
+                return i + 1, self.messages[i]
+        return self._measured_at, None
 
     def history(self) -> tuple[Message, ...]:
         """What is sent after the system message: summary pair, kept messages with markers, repaired. Never mutates.

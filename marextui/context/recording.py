@@ -1,12 +1,44 @@
-"""Lenient reader of recorded conversations in OpenAI chat form, for `marextui replay`: never fails on odd content."""
+"""Lenient reader of recorded conversations in OpenAI chat form, for `marextui replay` (cases 17–21, 87).
+
+Nothing in a recording's *content* is an error: what is odd is read as well as it can be, and noted. Only a file that
+is no recording at all raises. The messages still want `validate.repair` before a model is sent them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from marextui.context.messages import Message
+from marextui.context.messages import (
+    Content,
+    ImagePart,
+    Message,
+    Origin,
+    Part,
+    Role,
+    TextPart,
+    ToolCall,
+    canonical_json,
+    part_from_wire,
+)
+
+MAX_BYTES = 256 * 1024 * 1024
+"""Most bytes of an unpacked recording: a small gzip file must not fill the memory."""
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_ORIGINS: Mapping[Role, Origin] = {"system": "system", "user": "user", "assistant": "model", "tool": "tool"}
 
 
 class RecordingError(Exception):
@@ -21,11 +53,358 @@ class Recording:
     notes: tuple[str, ...]
 
 
-def message_from_wire(raw: Mapping[str, Any], *, id: str, turn: int) -> tuple[Message | None, list[str]]:
-    """One message in wire form, read leniently, and notes on what was odd. None: nothing usable."""
-    raise NotImplementedError
-
-
 def read_recording(data: bytes, *, name: str) -> Recording:
-    """JSON array, {"messages": [...]} or JSON lines, gzipped or not. Raises `RecordingError`."""
-    raise NotImplementedError
+    """The conversation in `data`: a JSON array, an object with `messages`, or JSON lines; gzipped or not.
+
+    Message ids are `m1`, `m2`, …; a turn begins with a user message that follows another role. Call ids that occur
+    twice are made unique, results without an id go to the call they must belong to. `name` is for the text of
+    `RecordingError`, raised when there is no conversation to read.
+    """
+    notes: list[str] = []
+    messages: list[Message] = []
+    turn = 0
+    for where, item in _items(_text(data, name, notes), name, notes):
+        try:
+            wires = _separated(_sound(item, where, notes))
+            for wire in wires:
+                role = wire.get("role")
+                if role == "user" and (not messages or messages[-1].role != "user"):
+                    turn += 1
+                message, odd = message_from_wire(wire, id=f"m{len(messages) + 1}", turn=turn)
+                notes.extend(f"{where}: {o}" for o in odd)
+                if message is not None:
+                    messages.append(message)
+        except RecursionError:
+            notes.append(f"{where}: nested too deeply, skipped")
+    if not messages:
+        raise RecordingError(f"{name} holds no messages (looked for OpenAI chat messages with a role).")
+    return Recording(tuple(_linked(messages, notes)), tuple(notes))
+
+
+def message_from_wire(raw: Mapping[str, Any], *, id: str, turn: int) -> tuple[Message | None, list[str]]:
+    """One message in wire form, and notes on what was odd about it; (None, notes) when nothing in it is usable.
+
+    Reads the OpenAI form, its legacy `function_call`, and content blocks of the Anthropic form (`tool_use`,
+    `thinking`, `image`). A `tool_result` block becomes a message of its own in `read_recording`, not here.
+    """
+    notes: list[str] = []
+    if not any(raw.get(k) for k in ("role", "content", "tool_calls", "function_call", "tool_call_id")):
+        return None, ["neither role nor content, skipped"]
+    role = _role(raw, notes)
+    reasoning = _reasoning(raw, notes)
+    calls: list[ToolCall] = []
+    content = _content(raw.get("content"), role, calls, reasoning, notes)
+    calls.extend(_calls(raw, notes))
+    if calls and role != "assistant":
+        notes.append(f"tool calls in a {role} message left out")
+        calls = []
+    if not content and not calls:
+        notes.append(f"{role} message without content")
+    error = raw.get("error") or raw.get("is_error")
+    message = Message(
+        id=id,
+        role=role,
+        content=content,
+        tool_calls=tuple(calls),
+        tool_call_id=_word(raw.get("tool_call_id")) if role == "tool" else "",
+        name=_word(raw.get("name")),
+        reasoning="\n\n".join(reasoning),
+        is_error=role == "tool" and bool(error),
+        origin=_ORIGINS[role],
+        turn=turn,
+    )
+    return message, notes
+
+
+def _text(data: bytes, name: str, notes: list[str]) -> str:
+    """`data` unpacked and decoded."""
+    if data[:2] == b"\x1f\x8b":
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                data = packed.read(MAX_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as e:
+            raise RecordingError(f"{name} is a damaged gzip file ({e}).") from e
+    if len(data) > MAX_BYTES:
+        raise RecordingError(f"{name} is larger than {MAX_BYTES // 1024**2} MiB unpacked.")
+    encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+    text = data.decode(encoding, errors="replace")
+    if "\ufffd" in text and b"\xef\xbf\xbd" not in data:
+        notes.append("bytes that are not UTF-8 were replaced")
+    if not text.strip():
+        raise RecordingError(f"{name} is empty.")
+    return text
+
+
+def _items(text: str, name: str, notes: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(where it stands, raw message) of everything in the file that may be a message."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        yield from _lines(text, name, notes)
+        return
+    if isinstance(whole, Mapping) and not isinstance(whole.get("messages"), list) and not _message_like(whole):
+        raise RecordingError(f"{name} is JSON but no conversation: expected a list of messages, or `messages`.")
+    if not isinstance(whole, Mapping | list):
+        raise RecordingError(f"{name} is JSON but no conversation: it holds a single {type(whole).__name__}.")
+    yield from _unwrapped("message", whole, notes)
+
+
+def _lines(text: str, name: str, notes: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    objects = 0
+    odd: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            odd.append(f"line {number} is not JSON, skipped")
+            continue
+        if not isinstance(value, Mapping):
+            odd.append(f"line {number} is not an object, skipped")
+            continue
+        objects += 1
+        yield from _unwrapped(f"line {number}", value, notes)
+    if objects == 0:
+        raise RecordingError(f"{name} is not a recording: neither JSON nor JSON lines.")
+    notes.extend(odd)
+
+
+def _message_like(value: Mapping[str, Any]) -> bool:
+    return "role" in value or isinstance(value.get("message"), Mapping)
+
+
+def _unwrapped(
+    where: str, value: Mapping[str, Any] | Sequence[Any], notes: list[str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Messages of a list, of an object with `messages` or `message`, or the object itself."""
+    if isinstance(value, Mapping):
+        inner = value.get("messages")
+        if not isinstance(inner, list) or "role" in value:
+            nested = value.get("message")
+            yield where, nested if isinstance(nested, Mapping) and "role" not in value else value
+            return
+        value = inner
+    for number, item in enumerate(value, 1):
+        here = f"message {number}" if where == "message" else f"{where}, message {number}"
+        if isinstance(item, Mapping):
+            yield from _unwrapped(here, item, notes) if "messages" not in item else [(here, item)]
+        else:
+            notes.append(f"{here} is not an object, skipped")
+
+
+def _sound(item: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
+    """`item` with halves of surrogate pairs replaced: JSON can spell them, but no request can carry them."""
+    replaced = 0
+
+    def walk(value: Any) -> Any:
+        nonlocal replaced
+        if isinstance(value, str):
+            if value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value):
+                return value
+            replaced += 1
+            return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in value)
+        if isinstance(value, Mapping):
+            return {walk(k): walk(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [walk(v) for v in value]
+        return value
+
+    sound: dict[str, Any] = walk(item)
+    if replaced:
+        notes.append(f"{where}: halves of surrogate pairs replaced")
+    return sound
+
+
+def _separated(raw: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """`raw`, after the tool results found among its content blocks as messages of their own (case 21)."""
+    content = raw.get("content")
+    if not isinstance(content, list) or raw.get("role") == "tool":
+        return [raw]
+    results = [b for b in content if isinstance(b, Mapping) and b.get("type") == "tool_result"]
+    if not results:
+        return [raw]
+    wires: list[Mapping[str, Any]] = [
+        {
+            "role": "tool",
+            "tool_call_id": b.get("tool_use_id"),
+            "content": b.get("content"),
+            "is_error": b.get("is_error"),
+        }
+        for b in results
+    ]
+    rest = [b for b in content if not (isinstance(b, Mapping) and b.get("type") == "tool_result")]
+    if rest:
+        wires.append({**raw, "content": rest})
+    return wires
+
+
+def _role(raw: Mapping[str, Any], notes: list[str]) -> Role:
+    named = raw.get("role")
+    role = _ROLES.get(named) if isinstance(named, str) else None
+    if role is not None:
+        if named in {"developer", "function"}:
+            notes.append(f"role {named} read as {role}")
+        return role
+    guess: Role = "user"
+    if raw.get("tool_call_id"):
+        guess = "tool"
+    elif raw.get("tool_calls") or raw.get("function_call"):
+        guess = "assistant"
+    notes.append(f"{'no role' if named is None else f'unknown role {named!r:.40}'}, read as {guess}")
+    return guess
+
+
+def _reasoning(raw: Mapping[str, Any], notes: list[str]) -> list[str]:
+    for key in ("reasoning_content", "reasoning", "thinking"):
+        value = raw.get(key)
+        if isinstance(value, str) and value:
+            return [value]
+        if value:
+            notes.append(f"{key} is not text, left out")
+    return []
+
+
+def _content(raw: object, role: Role, calls: list[ToolCall], reasoning: list[str], notes: list[str]) -> Content:
+    """The content; blocks that are calls or reasoning go to those lists."""
+    if raw is None or isinstance(raw, str):
+        return raw or ""
+    if isinstance(raw, Mapping):
+        notes.append("content is one block, not a list")
+        raw = [raw]
+    if not isinstance(raw, list):
+        notes.append(f"content is {type(raw).__name__}, not text")
+        return canonical_json(raw)
+    parts: list[Part] = []
+    for block in raw:
+        kind = block.get("type") if isinstance(block, Mapping) else None
+        if isinstance(block, Mapping) and kind == "tool_use":
+            calls.append(_call(block, notes))
+        elif isinstance(block, Mapping) and kind in {"thinking", "reasoning"}:
+            thought = block.get("thinking") or block.get("text") or block.get("reasoning")
+            if isinstance(thought, str):
+                reasoning.append(thought)
+        elif kind == "redacted_thinking":
+            notes.append("encrypted reasoning left out")
+        else:
+            parts.append(_part(block, notes))
+    if role != "user" and len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
+    return tuple(parts)
+
+
+def _part(block: object, notes: list[str]) -> Part:
+    if not isinstance(block, Mapping):
+        if not isinstance(block, str):
+            notes.append(f"a content part is {type(block).__name__}, read as text")
+        return TextPart(block if isinstance(block, str) else canonical_json(block))
+    kind = block.get("type")
+    source = block.get("source")
+    if kind == "image" and isinstance(source, Mapping):
+        if source.get("type") == "base64" and isinstance(source.get("data"), str):
+            return ImagePart(f"data:{_word(source.get('media_type')) or 'image/png'};base64,{source['data']}")
+        if isinstance(source.get("url"), str):
+            return ImagePart(source["url"])
+    if kind == "input_image" and isinstance(block.get("image_url"), str):
+        return ImagePart(block["image_url"])
+    if kind == "refusal" and isinstance(block.get("refusal"), str):
+        return TextPart(block["refusal"])
+    part = part_from_wire(block)
+    if not isinstance(part, TextPart | ImagePart):
+        notes.append(f"a content part of kind {_word(kind)[:40] or 'unknown'} kept as it is")
+    return part
+
+
+def _calls(raw: Mapping[str, Any], notes: list[str]) -> list[ToolCall]:
+    found: list[ToolCall] = []
+    listed = raw.get("tool_calls")
+    if isinstance(listed, Mapping):
+        listed = [listed]
+    if listed and not isinstance(listed, list):
+        notes.append("tool_calls is not a list, left out")
+        listed = None
+    for call in listed or ():
+        if isinstance(call, Mapping):
+            found.append(_call(call, notes))
+        else:
+            notes.append("a tool call is not an object, left out")
+    legacy = raw.get("function_call")
+    if isinstance(legacy, Mapping):
+        notes.append("legacy function_call read as a tool call")
+        found.append(_call(legacy, notes))
+    return found
+
+
+def _call(raw: Mapping[str, Any], notes: list[str]) -> ToolCall:
+    """A call as `{id, function: {name, arguments}}`, or flat, or as a `tool_use` block."""
+    function = raw.get("function")
+    inner = function if isinstance(function, Mapping) else raw
+    name = _word(inner.get("name"))
+    arguments = inner.get("arguments", inner.get("input"))
+    if not name:
+        notes.append("a tool call has no name")
+    if isinstance(arguments, str):
+        return ToolCall(_word(raw.get("id")), name, arguments)
+    if raw.get("type") != "tool_use":
+        notes.append(f"the arguments of {name or 'a call'} are {type(arguments).__name__}, not text")
+    return ToolCall(_word(raw.get("id")), name, "{}" if arguments is None else canonical_json(arguments))
+
+
+def _word(value: object) -> str:
+    """A name or id as text; numbers are written out, anything else is no name."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A call waiting for its result: its id in the file, its unique id, its tool."""
+
+    recorded: str
+    id: str
+    name: str
+
+
+def _linked(messages: Sequence[Message], notes: list[str]) -> Iterator[Message]:
+    """`messages` with unique call ids, and results pointing at them; notes on what has no counterpart."""
+    used: set[str] = set()
+    waiting: list[_Asked] = []
+    for message in messages:
+        if message.role == "tool":
+            match = _match(message, waiting)
+            if match is None:
+                notes.append(f"{message.id}: a tool result without its call")
+            else:
+                waiting.remove(match)
+                if not message.tool_call_id:
+                    notes.append(f"{message.id}: no call id, taken as the result of {match.name or match.id}")
+                message = replace(message, tool_call_id=match.id)
+            yield message
+            continue
+        _unanswered(waiting, notes)
+        if message.tool_calls:
+            calls: list[ToolCall] = []
+            for i, call in enumerate(message.tool_calls, 1):
+                unique = call.id
+                if not call.id or call.id in used:
+                    unique = f"{call.id or 'call'}-{message.id}-{i}"
+                    notes.append(f"{message.id}: call id {call.id or '(none)'} renamed to {unique}")
+                used.add(unique)
+                waiting.append(_Asked(call.id, unique, call.name))
+                calls.append(replace(call, id=unique))
+            message = replace(message, tool_calls=tuple(calls))
+        yield message
+    _unanswered(waiting, notes)
+
+
+def _unanswered(waiting: list[_Asked], notes: list[str]) -> None:
+    notes.extend(f"call {asked.id} ({asked.name or 'unnamed'}) has no result" for asked in waiting)
+    waiting.clear()
+
+
+def _match(result: Message, waiting: Sequence[_Asked]) -> _Asked | None:
+    """The call a result answers: by id, else (a result without id) by tool name, else the first one waiting."""
+    if result.tool_call_id:
+        return next((a for a in waiting if a.recorded == result.tool_call_id), None)
+    return next((a for a in waiting if a.name == result.name), waiting[0] if waiting else None)

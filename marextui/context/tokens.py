@@ -2,44 +2,174 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from marextui.context.fold import Conversation
-from marextui.context.messages import Message
+from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, canonical_json
 
 CountText = Callable[[str], int]
+"""Exact tokens of a text in some vocabulary (o200k); given from outside, since loading ranks is I/O."""
+
 IMAGE_TOKENS = 1000
+"""Flat cost of an image, and of any other binary payload (the requirements' definitions)."""
+MESSAGE_TOKENS = 4
+"""Role, separators and end mark of one message."""
+
+EXACT_CHARS = 200_000
+"""Characters up to which a text is counted whole (the longest stored output, M27); longer ones are sampled."""
+SLICE_CHARS = 8_192
+"""A text is counted in slices of this many characters: one long run without spaces costs vocabularies dearly."""
+SAMPLES = 24
+
+LEARN_FROM = 256
+"""Least estimated tokens of a request to learn from: below, the template's own tokens dominate."""
+MAX_FACTOR = 3.0
+LEARN_RATE = 0.5
+
+SANE_SHARE = 0.5
+"""A measured history below this share of its own text's estimate is not believed (case 93)."""
+SANE_FROM = 500
+"""Tokens of estimate from which that check applies."""
+
+_BINARY = re.compile(r"(?:data:[\w.+/-]*[;,].*|[A-Za-z0-9+/_=\r\n-]{256,})", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """Uncorrected count of a message: vocabulary tokens, and flat-cost payloads (images)."""
+
+    text: int
+    flat: int
 
 
 class TokenLedger:
-    """Estimates of tokens, remembered. `counted` is how many distinct values were really counted."""
+    """Estimates of tokens, remembered.
+
+    `count` counts one text in a fixed vocabulary; `factor` corrects it for the model in use (at least 1).
+    `counted` is how many distinct values (messages, texts, tool schemas) were really counted: work, for tests.
+    `echo_reasoning` says whether past reasoning is sent back, and so counts.
+    """
 
     def __init__(self, count: CountText, factor: float = 1.0, *, echo_reasoning: bool = False) -> None:
-        self.factor = factor
+        self.factor = min(MAX_FACTOR, max(1.0, factor))
         self.counted = 0
         self.echo_reasoning = echo_reasoning
+        self._count = count
+        self._texts: dict[str, int] = {}
+        self._messages: dict[Message, _Raw] = {}
 
     def text(self, text: str) -> int:
-        """Tokens of a bare text."""
-        raise NotImplementedError
+        """Tokens of a bare text (a system prompt, a summary)."""
+        return self._corrected(self._text(text))
 
     def message(self, message: Message) -> int:
-        """Tokens of a message: 4 + content + calls (+ reasoning when it is echoed); images flat."""
-        raise NotImplementedError
+        """Tokens of a message: 4 + content + names and arguments of calls (+ reasoning when it is echoed).
+
+        An image counts 1 000 whatever its bytes; a part of an unknown kind counts as its JSON, binary payloads
+        in it 1 000 each, never 0 (case 87).
+        """
+        raw = self._message(message)
+        words = raw.text + (self._text(message.reasoning) if self.echo_reasoning else 0)
+        return self._corrected(words) + raw.flat
 
     def messages(self, messages: Iterable[Message]) -> int:
         """Sum of `message` over them."""
-        raise NotImplementedError
+        return sum(self.message(m) for m in messages)
+
+    def flat(self, message: Message) -> int:
+        """The part of `message` that is a flat guess (images), not counted text."""
+        return self._message(message).flat
 
     def tools(self, specs: Sequence[Mapping[str, Any]]) -> int:
-        """Tokens of the tool schemas in wire form (B2)."""
-        raise NotImplementedError
+        """Tokens of the tool schemas in wire form; they belong to the system part (B2)."""
+        return sum(self.text(canonical_json(spec)) for spec in specs)
 
     def learn(self, measured: int, estimated: int) -> None:
-        """Correct `factor`: the provider counted `measured` where this ledger, as it is now, said `estimated`."""
-        raise NotImplementedError
+        """Correct `factor` for the model: a whole request measured `measured` where this ledger said `estimated`.
+
+        `estimated` is the ledger's figure of the same request (system part included) with the factor it has now.
+        The factor moves half the way, stays between 1 and 3, and ignores requests too small to tell (case 91). A
+        count far below the estimate (silent truncation, case 93) can thus never lower it under 1.
+        """
+        if measured <= 0 or estimated < LEARN_FROM:
+            return
+        told = self.factor * measured / estimated
+        self.factor = min(MAX_FACTOR, max(1.0, self.factor + LEARN_RATE * (told - self.factor)))
+
+    def _corrected(self, raw: int) -> int:
+        return raw if self.factor == 1.0 else math.ceil(raw * self.factor)
+
+    def _text(self, text: str) -> int:
+        if not text:
+            return 0
+        known = self._texts.get(text)
+        if known is None:
+            self.counted += 1
+            known = self._texts[text] = count_bounded(text, self._count)
+        return known
+
+    def _message(self, message: Message) -> _Raw:
+        known = self._messages.get(message)
+        if known is None:
+            self.counted += 1
+            known = self._messages[message] = self._measure(message)
+        return known
+
+    def _measure(self, message: Message) -> _Raw:
+        texts: list[str] = []
+        flat = 0
+        if isinstance(message.content, str):
+            texts.append(message.content)
+        else:
+            for part in message.content:
+                if isinstance(part, TextPart):
+                    texts.append(part.text)
+                elif isinstance(part, ImagePart):
+                    flat += IMAGE_TOKENS
+                else:
+                    words, payloads = _other_part(part)
+                    texts.append(words)
+                    flat += IMAGE_TOKENS * payloads
+        for call in message.tool_calls:
+            texts += (call.name, call.arguments)
+        return _Raw(MESSAGE_TOKENS + sum(count_bounded(t, self._count) for t in texts if t), flat)
+
+
+def count_bounded(text: str, count: CountText) -> int:
+    """Tokens of `text`, in slices; beyond `EXACT_CHARS` characters extrapolated from evenly spread slices.
+
+    A cut between slices may add a token; sampling a uniform log or table is right within a few percent.
+    """
+    if len(text) <= SLICE_CHARS:
+        return count(text)
+    if len(text) <= EXACT_CHARS:
+        return sum(count(text[i : i + SLICE_CHARS]) for i in range(0, len(text), SLICE_CHARS))
+    step = (len(text) - SLICE_CHARS) // (SAMPLES - 1)
+    sampled = sum(count(text[i * step : i * step + SLICE_CHARS]) for i in range(SAMPLES))
+    return math.ceil(sampled * len(text) / (SAMPLES * SLICE_CHARS))
+
+
+def _other_part(part: OtherPart) -> tuple[str, int]:
+    """(the JSON of an unknown part without its binary strings, how many there were)."""
+    payloads = 0
+
+    def strip(value: Any) -> Any:
+        nonlocal payloads
+        if isinstance(value, str) and len(value) >= 256 and _BINARY.fullmatch(value):
+            payloads += 1
+            return ""
+        if isinstance(value, Mapping):
+            return {k: strip(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [strip(v) for v in value]
+        return value
+
+    return canonical_json(strip(json.loads(part.raw))), payloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +182,41 @@ class Segments:
 
 
 def segments(history: Sequence[Message], ledger: TokenLedger, used: int | None = None) -> Segments:
-    """Estimates by kind, scaled so that they sum to `used` exactly (None: unscaled); the residual is conversation."""
-    raise NotImplementedError
+    """Estimates of `history` by kind (outputs: role tool), so that they sum to `used` exactly (I8, case 86).
+
+    `used` is H (None: the plain estimates). The estimates are scaled to it; what rounding leaves is conversation.
+    """
+    summary = ledger.messages(m for m in history if m.origin == "summary")
+    outputs = ledger.messages(m for m in history if m.role == "tool")
+    total = ledger.messages(history)
+    if used is None or used == total:
+        return Segments(summary, total - summary - outputs, outputs)
+    if total == 0:
+        return Segments(0, used, 0)
+    summary, outputs = summary * used // total, outputs * used // total
+    return Segments(summary, used - summary - outputs, outputs)
 
 
 def history_tokens(conversation: Conversation, ledger: TokenLedger, system_tokens: int) -> tuple[int, bool]:
-    """(H, whether any of it is estimated)."""
-    raise NotImplementedError
+    """(H, whether any of it is estimated) (M5, M39, cases 89, 90, 97).
+
+    With a valid measure: prompt + completion of the last request − `system_tokens`, less reasoning that is not sent
+    back, plus the estimate of what was logged since. Without one, or when the measure is far below what the text alone
+    must cost (a server that truncates silently, cached tokens left out), the full estimate.
+    """
+    history = conversation.history()
+    estimate = ledger.messages(history)
+    measured = conversation.measured
+    if measured is None or conversation.message(measured.last_message_id) is None:
+        return estimate, bool(history)
+    seen = measured.prompt_tokens + measured.completion_tokens - system_tokens
+    reply = conversation.measured_reply()
+    unsent = 0
+    if reply is not None and not ledger.echo_reasoning:
+        unsent = min(measured.completion_tokens, ledger.text(reply.reasoning))
+    unseen = conversation.unmeasured()
+    used = max(0, seen - unsent) + ledger.messages(unseen)
+    words = estimate - sum(ledger.flat(m) for m in history)
+    if words >= SANE_FROM and used < SANE_SHARE * words:
+        return estimate, True
+    return used, bool(unseen or unsent)
