@@ -51,7 +51,7 @@ def normalise_base_url(text: str) -> str:
         port = url.port
     except (httpx.InvalidURL, ValueError) as error:
         raise _bad_url(text) from error
-    if url.scheme not in {"http", "https"} or not url.host or port == 0:
+    if url.scheme not in {"http", "https"} or not url.host or (port is not None and not 0 < port < 65536):
         raise _bad_url(text)
     path = url.path.rstrip("/")
     for tail in _KNOWN_TAILS:
