@@ -121,7 +121,7 @@ OWN_ACTIONS: tuple[Action, ...] = (
         "enter",
         footer=True,
     ),
-    Action("conversation.toggle", "Expand", "Expand or fold the block", "conversation", "toggle", "space", footer=True),
+    Action("conversation.toggle", "Expand", "Expand or fold the block", "conversation", "fold", "space", footer=True),
     Action("conversation.previous", "Previous", "Previous block", "conversation", "previous", "k,ctrl+up"),
     Action("conversation.next", "Next", "Next block", "conversation", "next", "j,ctrl+down"),
     Action("conversation.copy", "Copy", "Copy the block as it was written", "conversation", "copy", "y", footer=True),

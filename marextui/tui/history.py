@@ -1,0 +1,93 @@
+"""Earlier prompts, kept in a file in the data directory: one JSON string a line, newest last."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+KEEP = 1_000
+"""Prompts kept; the file is cut back to this when it is loaded."""
+
+
+class PromptHistory:
+    """Prompts and a place in them. `path` None: kept in memory only. A file that cannot be read or written costs the
+    memory of earlier prompts, never the prompt itself; `problem` then says so.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self.entries: list[str] = []
+        self.problem = ""
+        self._at: int | None = None
+        self._draft = ""
+
+    async def load(self) -> None:
+        """Read the file; call once at start."""
+        if self._path is not None:
+            self.entries = await asyncio.to_thread(self._read, self._path) + self.entries
+
+    def _read(self, path: Path) -> list[str]:
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self.problem = f"Earlier prompts could not be read: {error}"
+            return []
+        found: list[str] = []
+        for raw in lines[-KEEP:]:
+            try:
+                value = json.loads(raw)
+            except ValueError:
+                continue
+            if isinstance(value, str) and value:
+                found.append(value)
+        if len(lines) > 2 * KEEP:
+            self._write(path, "".join(json.dumps(e) + "\n" for e in found), "w")
+        return found
+
+    def _write(self, path: Path, text: str, mode: str) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open(mode, encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            self.problem = f"The prompt could not be added to the history: {error}"
+
+    async def add(self, prompt: str) -> None:
+        """Remember a sent prompt (a repetition of the last one is not kept twice)."""
+        self._at = None
+        if not prompt.strip() or (self.entries and self.entries[-1] == prompt):
+            return
+        self.entries.append(prompt)
+        if self._path is not None:
+            await asyncio.to_thread(self._write, self._path, json.dumps(prompt) + "\n", "a")
+
+    def older(self, draft: str) -> str | None:
+        """The prompt before the one shown; None at the oldest. The first call remembers `draft`."""
+        if self._at is None:
+            self._at, self._draft = len(self.entries), draft
+        if self._at == 0:
+            return None
+        self._at -= 1
+        return self.entries[self._at]
+
+    def newer(self) -> str | None:
+        """The prompt after the one shown, at last the draft; None when nothing older is shown."""
+        if self._at is None:
+            return None
+        self._at += 1
+        if self._at >= len(self.entries):
+            self._at = None
+            return self._draft
+        return self.entries[self._at]
+
+    def reset(self) -> None:
+        """The draft was edited: it is no longer a place in the history."""
+        self._at = None
+
+    def search(self, query: str) -> list[str]:
+        """Prompts that hold `query`, whatever the case, newest first, each once."""
+        needle = query.casefold()
+        return list(dict.fromkeys(e for e in reversed(self.entries) if needle in e.casefold()))

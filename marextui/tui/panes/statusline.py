@@ -1,0 +1,114 @@
+"""The line under the composer that says what is happening, and the line of keys. Words, no spinner: nothing moves when
+nothing happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Static
+
+from marextui.engine.events import Phase
+from marextui.tui import formats
+from marextui.tui.action_types import Action, Scope
+from marextui.tui.actions import key_label
+from marextui.tui.glyphs import ASCII, glyphs_of
+from marextui.tui.text import line
+from marextui.tui.viewmodel import Status
+
+WORDS: dict[Phase, str] = {
+    "idle": "ready",
+    "loading": "loading model",
+    "preparing": "preparing",
+    "connecting": "connecting",
+    "prompt": "reading the prompt",
+    "streaming": "answering",
+    "tools": "running tools",
+    "permission": "waiting for your answer",
+    "compacting": "compacting",
+    "interrupting": "stopping",
+}
+
+
+class StatusLine(Static):
+    """Phase, detail, seconds so far; model; usage of the last turn. The clock ticks once a second, only while busy."""
+
+    def __init__(self, monotonic: Callable[[], float], stop_key: Callable[[str], str]) -> None:
+        super().__init__("", id="status", markup=False)
+        self._monotonic = monotonic
+        self._key_label = stop_key
+        self._status = Status()
+        self._since = 0.0
+        self._timer: Timer | None = None
+
+    @property
+    def ticking(self) -> bool:
+        return self._timer is not None
+
+    def show(self, status: Status) -> None:
+        was_idle = self._status.phase == "idle"
+        self._status = Status(status.phase, status.detail, status.model, status.local, status.usage)
+        busy = status.phase != "idle"
+        if busy and was_idle:
+            self._since = self._monotonic()
+        if busy and self._timer is None:
+            self._timer = self.set_interval(1.0, self._redraw)
+        elif not busy and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self._redraw()
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def _redraw(self) -> None:
+        s = self._status
+        dot = glyphs_of(self.app).dot
+        left = f" {WORDS.get(s.phase, s.phase)}"
+        if s.detail:
+            left += f" {dot} {line(s.detail, 80).plain}"
+        if s.phase != "idle":
+            left += f" {dot} {int(self._monotonic() - self._since)} s"
+            if s.phase not in ("loading", "interrupting"):
+                left += f" {dot} {self._key_label('app.escape')} stops"
+        model = line(s.model, 40).plain if s.model else "no model"
+        if s.model and s.local:
+            model += " (local)"
+        usage = f"{formats.usage_line(s.usage)} {dot} " if s.usage is not None else ""
+        width = self.size.width
+        right = f"{usage}{model} "
+        if len(left) + len(right) + 1 > width:
+            right = f"{model} "
+        gap = max(1, width - len(left) - len(right))
+        self.update(Content.assemble((left, "bold"), " " * gap, (right, "$text-muted")))
+
+
+class KeyBar(Static):
+    """The footer: keys of the focused pane, then of the app, as the registry and the person's keymap say."""
+
+    def __init__(self, actions: tuple[Action, ...], keys: Mapping[str, str]) -> None:
+        super().__init__("", id="keys", markup=False)
+        self._actions = actions
+        self._keys = keys
+        self.scope: Scope = "app"
+
+    def show(self, scope: Scope) -> None:
+        self.scope = scope
+        ascii_only = glyphs_of(self.app) is ASCII
+        rows = [a for a in self._actions if a.footer and a.scope == scope]
+        if scope != "app":
+            rows += [a for a in self._actions if a.footer and a.scope == "app"]
+        parts: list[Content] = []
+        room = self.size.width or 80
+        for a in rows:
+            part = Content.assemble(" ", (key_label(a, self._keys, ascii_only=ascii_only), "bold"), f" {a.title} ")
+            room -= part.cell_length
+            if room < 0:
+                break
+            parts.append(part)
+        self.update(Content("").join(parts))
+
+    def on_resize(self) -> None:
+        self.show(self.scope)
