@@ -6,6 +6,7 @@ Lengths are characters (Unicode code points) unless a name says otherwise.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -160,20 +161,17 @@ def cap_output(text: str, *, window: int | None, omission_id: str) -> str:
 
 
 def truncate_for_store(text: str, limit: int = STORE_LIMIT) -> tuple[str, int]:
-    """(text of at most `limit` characters, its true length): three quarters head, one quarter tail, a gap note (M27)."""
+    """(text of at most `limit` characters, its true length): three quarters head, the rest tail, a gap note (M27)."""
     size = len(text)
     if size <= limit:
         return text, size
     tail = limit // 4
-    note = "\n" + gap_line(size) + "\n"  # as long as the final note or longer: the total never passes `limit`
-    head = limit - tail - len(note)
-    if head < 0:
+    head = limit - tail - len(gap_line(size)) - 2  # the note for `size` is never shorter than the real one
+    if head <= 0:
         return text[:limit], size
-    note = "\n" + gap_line(size - head - tail) + "\n"
-    head += limit - head - tail - len(note)
-    note = "\n" + gap_line(size - head - tail) + "\n"
-    kept = text[:head] + note + (text[size - tail :] if tail else "")
-    return kept[:limit], size
+    note = gap_line(size - head - tail)
+    head = limit - tail - len(note) - 2
+    return f"{text[:head]}\n{gap_line(size - head - tail)}\n{text[size - tail :]}"[:limit], size
 
 
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
@@ -202,6 +200,122 @@ def expired(created_at: float, now: float, days: int) -> bool:
     return days > 0 and now - created_at > days * 86_400
 
 
+_CONTEXT_LINES = 2
+_NOTE_ROOM = 200
+"""Characters kept free in an answer for the line that says where the reader is."""
+_LINE_SHOWN = 400
+"""Longest stretch of one line shown around a match: minified files have one line."""
+
+
+def _page(text: str, offset: int, length: int | None, limit_chars: int) -> str:
+    size = len(text)
+    if offset >= size:
+        return f"[offset={offset} is past the end: the output has {size} characters, numbered from 0]"
+    wanted = size - offset if length is None else length
+    if offset == 0 and wanted >= size and size <= limit_chars:
+        return text
+    end = min(size, offset + wanted)
+    body = text[offset:end]
+    room = max(1, limit_chars - _NOTE_ROOM)
+    if len(body) > room:
+        newline = body.rfind("\n", room - room // 5, room)
+        end = offset + (newline + 1 if newline != -1 else room)
+        body = text[offset:end]
+    follow = f"continue with offset={end}" if end < size else "this is the end"
+    return f"{body}\n[characters {offset} to {end} of {size}; {follow}]"
+
+
+def _matching_lines(text: str, query: str) -> tuple[str, list[tuple[int, int]]]:
+    """(how it matched, [(start, end) of each match]): the literal, else lines with all words, else with most words."""
+    spans = [m.span() for m in re.finditer(re.escape(query), text, re.IGNORECASE)]
+    if spans:
+        return f"“{query}”", spans
+    words = {w for w in re.findall(r"\w+", query.lower()) if len(w) > 1} or set(re.findall(r"\w+", query.lower()))
+    best, spans, start = 0, [], 0
+    for line in text.split("\n"):
+        lowered = line.lower()
+        count = sum(1 for w in words if w in lowered)
+        if count > best:
+            best, spans = count, []
+        if count and count == best:
+            # Point at the rarest thing a line can be found by: its longest matching word.
+            word = max((w for w in words if w in lowered), key=lambda w: (len(w), w))
+            at = start + lowered.find(word) if len(lowered) == len(line) else start
+            spans.append((at, min(at + len(word), start + len(line))))
+        start += len(line) + 1
+    if not best:
+        return "", []
+    how = "all words of" if best == len(words) else f"{best} of {len(words)} words of"
+    return f"{how} “{query}”", spans
+
+
+def _shown(line: str, around: int) -> str:
+    if len(line) <= _LINE_SHOWN:
+        return line
+    start = max(0, min(around - _LINE_SHOWN // 2, len(line) - _LINE_SHOWN))
+    end = start + _LINE_SHOWN
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+
+
+def _find(text: str, query: str, offset: int, limit_chars: int) -> str:
+    how, spans = _matching_lines(text, query)
+    total = len(spans)
+    spans = [s for s in spans if s[0] >= offset]
+    shown_query = preview(query, 60)
+    if not total:
+        return (
+            f"[no line matches “{shown_query}”; the output has {len(text)} characters, read it with offset and length]"
+        )
+    if not spans:
+        return f"[no match for “{shown_query}” at or after offset={offset}; {total} before it]"
+    starts = [0]
+    starts.extend(m.end() for m in re.finditer("\n", text))
+    ends = [s - 1 for s in starts[1:]] + [len(text)]
+    how = how.replace(query, shown_query)
+    out = [f"[{total} match{'' if total == 1 else 'es'} for {how}; {len(starts)} lines, {len(text)} characters]"]
+    used = len(out[0])
+    room = max(1, limit_chars - _NOTE_ROOM)
+    printed = -1  # last line number already shown
+    done = 0
+    for begin, _ in spans:
+        row = bisect_right(starts, begin) - 1
+        if row <= printed and not (ends[row] - starts[row] > _LINE_SHOWN):
+            done += 1
+            continue
+        first = max(printed + 1, row - _CONTEXT_LINES)
+        last = row if row <= printed else min(len(starts) - 1, row + _CONTEXT_LINES)
+        block = [f"--- line {row + 1}, offset={begin} ---"] if first > printed + 1 or done == 0 else []
+        for n in range(min(first, row), last + 1):
+            line = text[starts[n] : ends[n]]
+            block.append(f"{n + 1}{'>' if n == row else ':'} {_shown(line, begin - starts[n] if n == row else 0)}")
+        size = sum(len(b) + 1 for b in block)
+        if done and used + size > room:
+            break
+        out.extend(block)
+        used += size
+        printed = max(printed, last)
+        done += 1
+    left = len(spans) - done
+    answer = "\n".join(out)
+    if len(answer) > limit_chars - _NOTE_ROOM and done == 1:
+        answer = answer[: max(1, limit_chars - _NOTE_ROOM)] + "…"
+    if left:
+        answer += f"\n[{left} more; repeat the query with offset={spans[done][0]}, or make it more precise]"
+    return answer
+
+
 def read_slice(text: str, *, offset: int | None, length: int | None, query: str | None, limit_chars: int) -> str:
-    """The answer of ReadOmittedContent (M26)."""
-    raise NotImplementedError
+    """The answer of ReadOmittedContent: the whole text if it fits, a page of it, or the lines a query matches (M26).
+
+    `offset` (from 0) and `length` count characters; the answer stays within `limit_chars` characters and says where
+    it stands and how to go on. `query` is searched literally without regard to case, then by its words; with a query,
+    `offset` skips earlier matches. Out-of-range numbers get a sentence, never an exception (case 83).
+    """
+    start = max(0, offset or 0)
+    if query is not None and query.strip():
+        return _find(text, query.strip(), start, limit_chars)
+    if length is not None and length <= 0:
+        return f"[length={length}: give at least 1 character; the output has {len(text)}]"
+    if not text:
+        return "[the stored output is empty]"
+    return _page(text, start, length, limit_chars)

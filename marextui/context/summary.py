@@ -1,47 +1,228 @@
-"""Structured summaries: reading a model's reply, rendering for the view (P6–P8, P11, M16)."""
+"""Structured summaries: reading a model's reply as data and rendering it for the view (P6–P8, P11)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from marextui.context.entries import Summary
+from marextui.context.entries import Summary, SummaryItem, SummarySection
+from marextui.context.facts import paths
+from marextui.context.fusion import fit
+from marextui.context.reply_check import SummaryRejected, check_reply, says_nothing, unfenced, without_reasoning
+from marextui.context.section_titles import canonical_title, is_files, plain
+from marextui.context.summary_render import EMPTY, render_sections
 
 SECTIONS: tuple[str, ...] = ("Session Intent", "Files Modified", "Decisions Made", "Current State", "Next Steps")
 """The coding default (P6); a setting may name others (P7)."""
 
-EMPTY = "none"
-"""What stands under a heading without items."""
+UNSTRUCTURED = "unstructured"
+"""`key` of the items of a reply without any heading (P6)."""
+
+_HASH_HEADING = re.compile(r"\s{0,3}(#{1,6})\s*(.*?)\s*#*\s*$")
+_BOLD_HEADING = re.compile(r"\s*(?:[-*+•]\s+|\d{1,2}[.)]\s+)?(\*\*|__)(.+?)\1\s*[:：]?\s*(.*)$")
+_TAG_HEADING = re.compile(r"\s*<([A-Za-z][\w ]{2,40})>\s*(.*)$")
+_PLAIN_HEADING = re.compile(r"\s*(?:[-*+•]\s+|\d{1,2}[.)]\s+)?([^:：]{3,45}?)\s*(?:[:：]\s*(.*))?$")
+_UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,}|\*{3,}|_{3,})\s*$")
+_BULLET = re.compile(r"^(\s*)(?:[-*+•–—‣◦▪●]|\d{1,3}[.)])\s+(.*)$")
+_TABLE_RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
+_CYCLE_TAG = re.compile(r"\s*\(cycles? (\d{1,6})(?:[–-](\d{1,6}))?\)\s*$")
+_REPLACES = re.compile(r'\s*\(supersedes: "[^"]*"\)\s*$')
 
 
-class SummaryRejected(ValueError):
-    """The reply is not a usable summary (M16); the text is a sentence for people."""
+def path_key(text: str) -> str:
+    """The path an item is about, `./` and quotes removed; "" when it names none."""
+    lead = re.match(r"\s*(?:`([^`]+)`|\*\*([^*]+)\*\*|\"([^\"]+)\")", text)
+    quoted = next((g for g in lead.groups() if g), "") if lead else ""
+    found = paths(quoted or text) or paths(text)
+    if found:
+        return found[0].removeprefix("./")
+    word = re.match(r"([^\s:]+)(?:\s*[:(]|\s+[-–—]\s|$)", quoted or text.strip())
+    return word.group(1).strip("`*\"'") if word else ""
 
 
-def render_summary(summary: Summary, *, cap_chars: int | None = None) -> str:
-    """`summary` as Markdown."""
-    blocks = []
-    for section in summary.sections:
-        lines = [f"## {section.title}"]
-        for item in section.items:
-            if item.status != "active":
+@dataclass(slots=True)
+class _Draft:
+    """A section being read: finished items and the open one."""
+
+    title: str
+    known: bool
+    level: int = 2
+    items: list[str] = field(default_factory=list)
+    indent: int = 0
+    open: bool = False
+    label: str = ""
+
+    def start(self, text: str, indent: int) -> None:
+        self.items.append(f"{self.label}{text}")
+        self.indent, self.open = indent, True
+
+    def extend(self, text: str, joint: str = " ") -> None:
+        last = self.items[-1]
+        self.items[-1] = f"{last} {text}" if last.endswith((":", "：")) else f"{last}{joint}{text}"
+
+
+def _heading(line: str, wanted: dict[str, str]) -> tuple[str, int, str, bool] | None:
+    """(title, level, rest of the line, whether it is a configured section) when `line` is a heading."""
+    if m := _HASH_HEADING.fullmatch(line):
+        title, _, rest = re.sub(r"[*_`]", "", m.group(2)).partition(":")
+        title = title.strip()
+        if not title:
+            return None
+        known = wanted.get(canonical_title(title))
+        return known or re.sub(r"^\d+[.)]\s*", "", title), len(m.group(1)), rest.strip(), known is not None
+    for pattern, group in ((_BOLD_HEADING, 2), (_TAG_HEADING, 1), (_PLAIN_HEADING, 1)):
+        m = pattern.fullmatch(line)
+        known = wanted.get(canonical_title(m.group(group))) if m else None
+        if m and known:
+            rest = (m.group(m.lastindex or group) or "").strip() if m.lastindex != group else ""
+            bullet = _BULLET.match(line)
+            if pattern is _PLAIN_HEADING and ((bullet and ":" not in line) or (":" not in line and rest)):
                 continue
-            first, last = item.first_cycle, item.last_cycle
-            tag = f"(cycle {last})" if first == last else f"(cycles {first}–{last})"
-            lines.append(f"- {item.text} {tag}")
-        if len(lines) == 1:
-            lines.append(EMPTY)
-        blocks.append("\n".join(lines))
-    text = "\n\n".join(blocks)
-    return text if cap_chars is None else text[:cap_chars]
+            return known, 2, rest, True
+    return None
+
+
+def _table_row(line: str) -> str:
+    return ": ".join(c for c in (cell.strip() for cell in line.strip().strip("|").split("|")) if c)
+
+
+def _read(text: str, wanted: dict[str, str], fallback: str) -> tuple[list[_Draft], bool]:
+    """Sections in the order of the reply, and whether it had any heading of a configured one."""
+    drafts = [_Draft(fallback, True)]
+    structured, fence, code = False, "", list[str]()
+    lines = text.splitlines()
+    for n, line in enumerate(lines):
+        now = drafts[-1]
+        mark = re.match(r"\s*(`{3,}|~{3,})", line)
+        if fence:
+            if mark and mark.group(1).startswith(fence):
+                joined = " ⏎ ".join(c.strip() for c in code if c.strip())
+                if joined and now.open:
+                    now.extend(joined)
+                elif joined:
+                    now.start(joined, 0)
+                fence, code = "", []
+            else:
+                code.append(line)
+            continue
+        if mark:
+            fence = mark.group(1)
+            continue
+        if not line.strip() or _UNDERLINE.fullmatch(line) or re.fullmatch(r"\s*</[\w ]+>\s*", line):
+            now.open = now.open and bool(line.strip())
+            continue
+        heading = _heading(line, wanted)
+        if heading:
+            title, level, rest, known = heading
+            if known:
+                structured = True
+                drafts.append(_Draft(title, True, level))
+            elif structured and now.known and level > now.level:
+                now.label, now.open = f"{title}: ", False
+            else:
+                drafts.append(_Draft(title, False, level))
+            if rest and not says_nothing(rest):
+                drafts[-1].start(rest, 0)
+            continue
+        if line.lstrip().startswith("|") and line.rstrip().endswith("|"):
+            following = lines[n + 1] if n + 1 < len(lines) else ""
+            if not _TABLE_RULE.fullmatch(line) and not ("-" in following and _TABLE_RULE.fullmatch(following)):
+                now.start(_table_row(line), 0)
+            continue
+        bullet = _BULLET.match(line)
+        if bullet:
+            indent, content = len(bullet.group(1).expandtabs(4)), bullet.group(2).strip()
+            if now.open and now.items and indent > now.indent + 1:
+                now.extend(content, "; ")
+            else:
+                now.start(content, indent)
+        elif now.open and now.items and not (is_files(now.title) and _opens_with_path(line)):
+            now.extend(line.strip())
+        else:
+            now.start(line.strip(), 0)
+    if code:
+        drafts[-1].start(" ⏎ ".join(c.strip() for c in code if c.strip()), 0)
+    return drafts, structured
+
+
+def _opens_with_path(line: str) -> bool:
+    first = line.strip().split(maxsplit=1)[0].strip("`*:,\"'")
+    return bool(paths(first))
+
+
+def _cycles(text: str, cycle: int) -> tuple[str, int, int]:
+    """`text` without a repeated cycle tag, and the cycles it stated if they are possible ones (P11)."""
+    first = last = cycle
+    while m := _CYCLE_TAG.search(text):
+        stated_first, stated_last = int(m.group(1)), int(m.group(2) or m.group(1))
+        if 1 <= stated_first <= stated_last <= cycle:
+            first, last = stated_first, stated_last
+        text = text[: m.start()]
+    return _REPLACES.sub("", text).strip(), first, last
+
+
+def _split_files(text: str) -> Iterator[str]:
+    """One item per path when an item opens with a list of them: `a.py, b.py: moved`."""
+    m = re.match(
+        r"((?:[`\"*]*[\w./@+-]+[`\"*]*(?:\s*,\s*|\s+(?:and|et|&)\s+))+[`\"*]*[\w./@+-]+[`\"*]*)\s*(?:[:–—]|-\s)(.*)$",
+        text,
+    )
+    names = re.split(r"\s*,\s*|\s+(?:and|et|&)\s+", m.group(1)) if m else []
+    if m and len(names) > 1 and all(paths(name.strip('`"*')) for name in names):
+        yield from (f"{name}: {m.group(2).strip()}" for name in names)
+    else:
+        yield text
+
+
+def _items(draft: _Draft, cycle: int, sources: tuple[str, ...], key: str) -> Iterator[SummaryItem]:
+    files = is_files(draft.title)
+    for raw in draft.items:
+        for text in _split_files(raw) if files else (raw,):
+            bare, first, last = _cycles(" ".join(text.split()), cycle)
+            if not says_nothing(bare):
+                yield SummaryItem(bare, path_key(bare) if files else key, first, last, sources)
 
 
 def parse_summary(
     text: str, *, cycle: int, sections: Sequence[str] = SECTIONS, sources: tuple[str, ...] = ()
 ) -> Summary:
-    """The reply `text` as data."""
-    raise NotImplementedError
+    """The reply `text` as data: all of `sections`, in order, then unknown ones that hold something (P6).
+
+    Headings may be Markdown, bold, numbered, translated or plain; bullets, tables and prose become items; items under
+    Files Modified are keyed by path. A reply without any known heading is filed under Current State, its items keyed
+    `UNSTRUCTURED`. Every item gets `cycle` (a tag the model repeated counts if it is not of the future) and `sources`.
+    """
+    wanted = {canonical_title(title): title for title in sections}
+    fallback = wanted.get("current state") or next((t for t in sections if "state" in plain(t)), "Current State")
+    drafts, structured = _read(unfenced(without_reasoning(text).strip()), wanted, fallback)
+    found: dict[str, dict[str, SummaryItem]] = {title: {} for title in sections}
+    for draft in drafts:
+        key = "" if structured else UNSTRUCTURED
+        for item in _items(draft, cycle, sources, key):
+            found.setdefault(draft.title, {}).setdefault(plain(item.text), item)
+    return Summary(tuple(SummarySection(title, tuple(items.values())) for title, items in found.items()))
 
 
-def check_reply(text: str, finish_reason: str, has_tool_calls: bool, reasoning: str) -> str:
-    """The cleaned text of a summary reply; raises `SummaryRejected` (M16)."""
-    raise NotImplementedError
+def render_summary(summary: Summary, *, cap_chars: int | None = None) -> str:
+    """Markdown of the active items: `## Title`, one bullet per item with its cycle tag, `none` where there is none.
+
+    With `cap_chars`, the oldest items of lowest value are left out until it fits (`fusion.fit` gives them back; use it
+    where they must be kept). Deterministic: same summary, same bytes (I7).
+    """
+    text = render_sections(summary)
+    if cap_chars is None or len(text) <= cap_chars:
+        return text
+    return render_sections(fit(summary, cap_chars)[0])[: max(0, cap_chars)]
+
+
+__all__ = [
+    "EMPTY",
+    "SECTIONS",
+    "UNSTRUCTURED",
+    "SummaryRejected",
+    "check_reply",
+    "parse_summary",
+    "path_key",
+    "render_summary",
+]
