@@ -88,7 +88,10 @@ def conversations_db() -> Path:
 
 
 def ensure_private(path: Path) -> Path:
-    """Make the folder `path` and the missing ones above it, readable by its owner only (0700). Raises OSError."""
+    """Make the folder `path` and the missing ones above it, for their owner only (0700). Raises OSError.
+
+    Folders that exist keep their mode: they may be shared on purpose.
+    """
     missing = []
     folder = path
     while not folder.exists():
@@ -96,8 +99,6 @@ def ensure_private(path: Path) -> Path:
         folder = folder.parent
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
-    if path.stat().st_mode & 0o077:
-        path.chmod(0o700)
     return path
 
 

@@ -1,0 +1,245 @@
+"""The conversation log in SQLite: appended to, never changed (I5, I16)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from marextui.context.entries import Entry, MessageAdded, Record, TurnOpened
+from marextui.context.messages import Message
+from marextui.store.database import StoreError, connect, telling, uninterrupted
+from marextui.store.rows import from_rows, json_inside, like, storable, to_rows
+
+CHUNK = 500
+"""Rows decoded at a time when a whole conversation is read."""
+
+_ENTRY = "seq, at, kind, payload"
+_ROW = "id, title, project, created_at, updated_at, messages, turns"
+
+PAGE_SQL = f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+"""The tail-first page: walks the primary key backwards, so a page costs its own rows and no more (case 4)."""
+
+_ALL_SQL = f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND seq > ? ORDER BY seq LIMIT {CHUNK}"
+
+# The first LIKE finds candidates in the raw JSON, the second looks at the text alone ("user" stands in every message).
+_SAYS = """EXISTS (
+    SELECT 1 FROM entry AS e, json_tree(e.payload, '$.message.content') AS j
+    WHERE e.conversation_id = c.id AND e.kind = 'MessageAdded' AND e.payload LIKE ? ESCAPE '\\'
+    AND j.type = 'text' AND j.key IN ('content', 'text') AND j.atom LIKE ? ESCAPE '\\')"""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRow:
+    """A conversation as listed. Times are seconds since the epoch; `messages` counts all roles, `turns` is the last."""
+
+    id: str
+    title: str
+    project: str
+    created_at: float
+    updated_at: float
+    messages: int
+    turns: int
+
+
+class LogStore:
+    """All conversations of a user in one file. Every method raises `StoreError`; several processes may use the file."""
+
+    def __init__(self, database: aiosqlite.Connection, name: str) -> None:
+        """Use `open`."""
+        self._database = database
+        self._name = name
+        self._lock = asyncio.Lock()
+        self._closed = False
+        self._unreadable: set[tuple[str, int]] = set()
+        self.rows_read = 0
+        """Entry rows fetched so far: what reading costs."""
+
+    @property
+    def unreadable_entries(self) -> int:
+        """Entries met so far that this version cannot read (written by a newer one, or damaged); they were left out."""
+        return len(self._unreadable)
+
+    @classmethod
+    async def open(cls, path: Path | str) -> LogStore:
+        """Open or make the database `path` (":memory:" for none), bringing an older schema up to date.
+
+        The file is private (0600). A file that is damaged, not ours or of a newer version raises `StoreError` and is
+        left as it is.
+        """
+        return cls(await connect(path), str(path))
+
+    async def close(self) -> None:
+        """Finish what is being written, then close the file. Closing twice is fine."""
+        async with self._lock:
+            self._closed = True
+            await self._database.close()
+
+    async def create(self, conversation_id: str, *, project: str, title: str, at: float) -> None:
+        """Add an empty conversation."""
+        await self._write(
+            "INSERT INTO conversation (id, project, title, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
+            (storable(conversation_id), storable(project), storable(title), at, at),
+        )
+
+    async def rename(self, conversation_id: str, title: str) -> None:
+        """Give a conversation another title; the log itself is not touched."""
+        if not await self._write(
+            "UPDATE conversation SET title = ? WHERE id = ?", (storable(title), storable(conversation_id))
+        ):
+            raise StoreError(f"There is no conversation {conversation_id}.")
+
+    async def append(self, conversation_id: str, entries: Sequence[Entry], *, at: float) -> tuple[Record, ...]:
+        """Add `entries` to the log in one transaction: all of them or none, on the disk when this returns.
+
+        It cannot be interrupted half way: a cancellation that arrives meanwhile takes effect at the caller's next
+        await, after the records were returned, so that caller and log never disagree about what was said.
+        """
+        return await uninterrupted(self._append(conversation_id, tuple(entries), at))
+
+    async def page(
+        self, conversation_id: str, *, before_seq: int | None, limit: int
+    ) -> tuple[tuple[Record, ...], bool]:
+        """(the last `limit` records before `before_seq`, oldest first; whether there are older ones). None: the end.
+
+        A page is empty only when nothing older is left, even if entries had to be left out as unreadable.
+        """
+        before = 2**62 if before_seq is None else before_seq
+        while True:
+            rows = await self._fetch(PAGE_SQL, (storable(conversation_id), before, limit + 1))
+            self.rows_read += len(rows)
+            more = len(rows) > limit
+            records = await self._decoded(conversation_id, rows[:limit][::-1])
+            if records or not more:
+                return tuple(records), more
+            before = rows[limit - 1][0]
+
+    async def records(self, conversation_id: str) -> tuple[Record, ...]:
+        """The whole log of a conversation, in order; unreadable entries are left out and counted."""
+        records: list[Record] = []
+        after = 0
+        while True:
+            rows = await self._fetch(_ALL_SQL, (storable(conversation_id), after))
+            self.rows_read += len(rows)
+            records += await self._decoded(conversation_id, rows)
+            if len(rows) < CHUNK:
+                return tuple(records)
+            after = rows[-1][0]
+
+    async def message(self, conversation_id: str, message_id: str) -> Message | None:
+        """One message by its id; None when there is none."""
+        rows = await self._fetch(
+            f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND message_id = ? ORDER BY seq LIMIT 1",
+            (storable(conversation_id), storable(message_id)),
+        )
+        self.rows_read += len(rows)
+        for record in await self._decoded(conversation_id, rows):
+            if isinstance(record.entry, MessageAdded):
+                return record.entry.message
+        return None
+
+    async def conversations(self, *, project: str | None, query: str = "", limit: int = 200) -> list[ConversationRow]:
+        """Conversations of `project` (None: of all), last written to first. `query` must stand in the title or in the
+        text of a message; ASCII letters match in either case.
+        """
+        where, arguments = ["1"], []
+        if project is not None:
+            where.append("c.project = ?")
+            arguments.append(storable(project))
+        if query.strip():
+            text = storable(query.strip())
+            where.append(f"(c.title LIKE ? ESCAPE '\\' OR {_SAYS})")
+            arguments += [like(text), like(json_inside(text)), like(text)]
+        rows = await self._fetch(
+            f"SELECT {_ROW} FROM conversation AS c WHERE {' AND '.join(where)}"
+            " ORDER BY updated_at DESC, created_at DESC, id LIMIT ?",
+            (*arguments, limit),
+        )
+        return [ConversationRow(*row) for row in rows]
+
+    async def find(self, id_or_prefix: str) -> ConversationRow | None:
+        """The conversation of this id, or the only one whose id begins with it; None when there is none or several."""
+        wanted = storable(id_or_prefix)
+        if not wanted:
+            return None
+        rows = await self._fetch(
+            f"SELECT {_ROW} FROM conversation WHERE substr(id, 1, ?) = ? ORDER BY id = ? DESC LIMIT 2",
+            (len(wanted), wanted, wanted),
+        )
+        if rows and (len(rows) == 1 or rows[0][0] == wanted):
+            return ConversationRow(*rows[0])
+        return None
+
+    async def latest(self, project: str) -> ConversationRow | None:
+        """The conversation of `project` last written to; one without a message does not count."""
+        rows = await self._fetch(
+            f"SELECT {_ROW} FROM conversation WHERE project = ? AND messages > 0"
+            " ORDER BY updated_at DESC, created_at DESC LIMIT 1",
+            (storable(project),),
+        )
+        return ConversationRow(*rows[0]) if rows else None
+
+    async def _append(self, conversation_id: str, entries: tuple[Entry, ...], at: float) -> tuple[Record, ...]:
+        encoded = await asyncio.to_thread(to_rows, entries)
+        key = storable(conversation_id)
+        messages = sum(isinstance(e, MessageAdded) for e in entries)
+        turn = max((e.turn for e in entries if isinstance(e, TurnOpened)), default=0)
+        async with self._transaction() as database:
+            found = list(await database.execute_fetchall("SELECT last_seq FROM conversation WHERE id = ?", (key,)))
+            if not found:
+                raise StoreError(f"There is no conversation {conversation_id}.")
+            first: int = found[0][0] + 1
+            await database.executemany(
+                "INSERT INTO entry (conversation_id, seq, at, kind, message_id, payload) VALUES (?, ?, ?, ?, ?, ?)",
+                [(key, first + i, at, *row) for i, row in enumerate(encoded)],
+            )
+            await database.execute(
+                "UPDATE conversation SET last_seq = ?, updated_at = max(updated_at, ?), messages = messages + ?,"
+                " turns = max(turns, ?) WHERE id = ?",
+                (first + len(entries) - 1, at, messages, turn, key),
+            )
+        return tuple(Record(first + i, at, entry) for i, entry in enumerate(entries))
+
+    async def _write(self, sql: str, arguments: Sequence[object]) -> int:
+        async def write() -> int:
+            async with self._transaction() as database, database.execute(sql, arguments) as cursor:
+                return cursor.rowcount
+
+        return await uninterrupted(write())
+
+    async def _fetch(self, sql: str, arguments: Sequence[object]) -> list[Any]:
+        async with self._holding() as database:
+            return list(await database.execute_fetchall(sql, arguments))
+
+    async def _decoded(self, conversation_id: str, rows: Iterable[Sequence[Any]]) -> list[Record]:
+        records, unreadable = await asyncio.to_thread(from_rows, rows)
+        self._unreadable.update((conversation_id, seq) for seq in unreadable)
+        return records
+
+    @asynccontextmanager
+    async def _holding(self) -> AsyncIterator[aiosqlite.Connection]:
+        """The connection for one reader or writer: a read must not see the middle of a transaction of our own."""
+        async with self._lock:
+            if self._closed:
+                raise StoreError(f"The conversation database {self._name} has been closed.")
+            with telling(self._name):
+                yield self._database
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        async with self._holding() as database:
+            await database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+                await database.commit()
+            except BaseException:
+                await database.rollback()
+                raise
+
+
+__all__ = ["PAGE_SQL", "ConversationRow", "LogStore", "StoreError"]

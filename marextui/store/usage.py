@@ -1,0 +1,64 @@
+"""The usage journal `.marex/usage.jsonl`: one line a turn, appended (M44)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+NAME = "usage.jsonl"
+
+
+class UsageJournal:
+    """The journal of one project. Methods may raise OSError."""
+
+    def __init__(self, project_marex: Path) -> None:
+        """`project_marex` is the project's `.marex` folder, made when first needed, with its own `.gitignore`."""
+        self.path = project_marex / NAME
+
+    async def append(self, line: Mapping[str, Any]) -> None:
+        """Add one line: JSON in UTF-8, a single write. What is unknown is None, never 0."""
+        await asyncio.to_thread(self._append, dict(line))
+
+    async def read(self) -> list[dict[str, Any]]:
+        """All lines, oldest first; a line torn by a crash, or not a JSON object, is skipped."""
+        return await asyncio.to_thread(self._read)
+
+    def _append(self, line: dict[str, Any]) -> None:
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        data = text.encode("utf-8", "backslashreplace")
+        folder = self.path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with (folder / ".gitignore").open("x", encoding="utf-8") as ignore:
+                ignore.write("*\n")
+        except FileExistsError:
+            pass
+        # A link is refused: a cloned repository must not make us write to a file elsewhere.
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        handle = os.open(self.path, flags, 0o600)
+        try:
+            size = os.fstat(handle).st_size
+            if size and os.pread(handle, 1, size - 1) != b"\n":
+                data = b"\n" + data  # the last line was torn by a crash: it must not take this one with it
+            os.write(handle, data)
+        finally:
+            os.close(handle)
+
+    def _read(self) -> list[dict[str, Any]]:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        lines: list[dict[str, Any]] = []
+        for raw in data.split(b"\n"):
+            try:
+                line = json.loads(raw.decode("utf-8"))
+            except ValueError:
+                continue
+            if isinstance(line, dict):
+                lines.append(line)
+        return lines
