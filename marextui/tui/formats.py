@@ -55,15 +55,17 @@ def age(seconds: float) -> str:
     return f"{int(seconds // 86400)}{_SPACE}d"
 
 
-def days(left: float | None) -> str:
-    """Days until something is purged: "29 days left", "1 day left", "under a day left"; None: "kept"."""
+def days(left: float | None, *, compact: bool = False) -> str:
+    """Days until something is purged: "29 days left", "under a day left", `compact` "29 d left"; None: "kept"."""
     if left is None:
         return "kept"
     if left <= 0:
         return "due now"
     if left < 1:
-        return f"under a day{_SPACE}left"
+        return f"<1{_SPACE}d{_SPACE}left" if compact else f"under a day{_SPACE}left"
     whole = int(left)
+    if compact:
+        return f"{whole}{_SPACE}d{_SPACE}left"
     return f"{whole}{_SPACE}day{'' if whole == 1 else 's'}{_SPACE}left"
 
 

@@ -68,6 +68,10 @@ PANE_ACTIONS: tuple[Action, ...] = (
     Action("viewer.editor", "Editor", "Open a copy in $EDITOR", "viewer", "editor", "e"),
     Action("viewer.close", "Close", "Stop searching, or close", "viewer", "close", "escape", footer=True),
     # permission
+    Action("permission.down", "Down", "Next answer", "permission", "cursor_down", "down"),
+    Action("permission.up", "Up", "Previous answer", "permission", "cursor_up", "up"),
+    Action("permission.choose", "Answer", "Give the highlighted answer", "permission", "choose", "enter", footer=True),
+    Action("permission.leave_reason", "Back", "Back to the answers", "permission", "leave_reason", "escape"),
     Action(
         "permission.scroll_down",
         "Scroll down",

@@ -12,12 +12,20 @@ from textual.content import Content
 from marextui.context.sanitise import one_line, sanitise
 
 
-def plain(text: str, *, exact: bool = False) -> Content:
-    """`text` made harmless, its lines kept, no markup interpreted; to hand to any widget as it is.
+def plain(text: str) -> Content:
+    """`text` made harmless, its lines kept, no markup interpreted; to hand to any widget as it is."""
+    return Content(sanitise(text))
 
-    With `exact` nothing is left out for a lone CR (a progress line's earlier states): for what a person must approve.
+
+_REVEALED = {0x1B: "\u241b", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
+
+
+def reveal(text: str) -> str:
+    """`text` with the starts of escape sequences made visible, so that nothing behind them is dropped as their body.
+
+    For what a person must approve: a command could hide its second half in a window title. Still to be sanitised.
     """
-    return Content(sanitise(text, collapse_progress=not exact))
+    return text.translate(_REVEALED)
 
 
 def line(text: str, limit: int = 200) -> Content:

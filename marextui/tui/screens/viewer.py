@@ -34,7 +34,7 @@ class TextViewer(ModalScreen[None]):
     TextViewer .viewer--status {
         height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
     }
-    TextViewer Input { border: none; height: 1; padding: 0 1; display: none; }
+    TextViewer Input { padding: 0 1; display: none; }
     TextViewer Input.-asking { display: block; }
     """
 
@@ -52,7 +52,7 @@ class TextViewer(ModalScreen[None]):
             frame.border_title = line(self.heading, 120)
             yield self.view
             yield Static(markup=False, classes="viewer--status", id="viewer-status")
-            prompt = Input(id="viewer-prompt", select_on_focus=False)
+            prompt = Input(id="viewer-prompt", select_on_focus=False, compact=True)
             prompt.cursor_blink = False
             yield prompt
             yield Footer(show_command_palette=False)
