@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from marextui.context.messages import Part
+
 Answer = Literal["once", "conversation", "deny"]
 
 
@@ -48,6 +50,8 @@ class ToolResult:
     is_error: bool = False
     summary: str = ""
     diff: str = ""
+    parts: tuple[Part, ...] = ()
+    """A multi-part output (images); when given it is what the model gets instead of `text`."""
     exempt_from_omission: bool = False
     """True for ReadOmittedContent: its result is not itself replaced by a marker in its turn (M26)."""
 
@@ -70,6 +74,8 @@ class ToolContext:
 
     emit: Callable[[str], None] = field(default=lambda _text: None)
     omitted: OmittedReader | None = None
+    limit_chars: int = 30_000
+    """The cap of M30 in characters, for tools that page by themselves (ReadOmittedContent)."""
 
 
 class Tool(Protocol):

@@ -1,0 +1,74 @@
+"""ReadOmittedContent: a stored tool output, read back whole, in parts, or by what it holds (M26, case 78, case 83)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from marextui.context.omission import grouped, read_slice
+from marextui.tools.types import PermissionNeed, ToolContext, ToolResult, ToolSpec
+
+_ID = re.compile(r"omitted-\d{3,}", re.ASCII)
+
+
+class ReadOmittedContent:
+    """Reads the engine's own store: never needs permission, and its result is not omitted again in its turn."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            "ReadOmittedContent",
+            "Read a tool output that was replaced by an [omitted …] marker: whole, by offset and length, or "
+            "only the lines that match query.",
+            {
+                "type": "object",
+                "properties": {
+                    "content_id": {"type": "string", "description": "like omitted-003"},
+                    "offset": {"type": "integer", "description": "in characters, from 0"},
+                    "length": {"type": "integer"},
+                    "query": {"type": "string"},
+                },
+                "required": ["content_id"],
+            },
+        )
+
+    async def permission(self, args: Mapping[str, Any]) -> PermissionNeed | None:
+        return None
+
+    async def run(self, args: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
+        content_id = parse_id(args["content_id"])
+        if content_id is None:
+            return _failed(
+                f"ReadOmittedContent: {args['content_id'][:80]!r} is not a content id. "
+                "Use the one in the marker, like omitted-003.",
+                "bad id",
+            )
+        if ctx.omitted is None:
+            return _failed("ReadOmittedContent: no outputs are stored in this conversation.", "nothing stored")
+        text = await ctx.omitted.read(content_id)
+        if text is None:
+            reason = await ctx.omitted.why_missing(content_id)
+            return _failed(f"ReadOmittedContent: {reason}", "not there")
+        shown = read_slice(
+            text,
+            offset=args.get("offset"),
+            length=args.get("length"),
+            query=args.get("query"),
+            limit_chars=ctx.limit_chars,
+        )
+        return ToolResult(
+            shown,
+            summary=f"{content_id}, {grouped(len(shown))} of {grouped(len(text))} chars",
+            exempt_from_omission=True,
+        )
+
+
+def parse_id(written: str) -> str | None:
+    """The id in `written`: the bare id, or a marker (or more) pasted whole. None unless it names exactly one."""
+    found = set(_ID.findall(written))
+    return found.pop() if len(found) == 1 else None
+
+
+def _failed(text: str, summary: str) -> ToolResult:
+    return ToolResult(text, is_error=True, summary=summary, exempt_from_omission=True)

@@ -1,0 +1,147 @@
+"""Child processes in their own session: output through one pipe, and an end that takes the children along."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from marextui.tools.offload import settle
+
+TERM_GRACE_SECONDS = 2.0
+"""How long a process group may take to end by SIGTERM before SIGKILL."""
+
+_POLL_SECONDS = 0.1
+_READ_AHEAD = 1 << 18
+
+
+class Clock(Protocol):
+    """The port to waiting."""
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class RealClock:
+    """Waits in real time."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A running child. `output` ends when the last process that holds the pipe has closed it, maybe after the child."""
+
+    process: asyncio.subprocess.Process
+    output: asyncio.StreamReader
+    pipe: asyncio.ReadTransport
+
+    async def end(self, clock: Clock) -> None:
+        """End the process group: SIGTERM, after `TERM_GRACE_SECONDS` SIGKILL. Goes through also when cancelled."""
+        task = asyncio.ensure_future(self._end(clock))
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await settle(task)
+            raise
+
+    async def _end(self, clock: Clock) -> None:
+        waited = 0.0
+        signalled = signal_group(self.process.pid, signal.SIGTERM)
+        while signalled and waited < TERM_GRACE_SECONDS:
+            if self.process.returncode is not None and not group_alive(self.process.pid):
+                break
+            await clock.sleep(_POLL_SECONDS)
+            waited += _POLL_SECONDS
+        signal_group(self.process.pid, signal.SIGKILL)
+        await self.process.wait()
+
+    def close(self) -> None:
+        """Let go of the pipe; processes that still write to it are on their own."""
+        self.pipe.close()
+
+
+async def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL,
+    stderr: int | IO[bytes] = asyncio.subprocess.STDOUT,
+) -> Child:
+    """Start `argv` as the leader of a new session. Raises OSError and ValueError (NUL in an argument).
+
+    The pipe is ours, not asyncio's: `Process.wait` must return when the process ends, even if a background child
+    keeps the pipe open.
+    """
+    read_end, write_end = os.pipe()
+    try:
+        process = await _spawn(argv, cwd, env, stdin, write_end, stderr)
+    except BaseException:
+        os.close(read_end)
+        raise
+    finally:
+        os.close(write_end)
+    output = asyncio.StreamReader(limit=_READ_AHEAD)
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(output), os.fdopen(read_end, "rb", 0)
+    )
+    return Child(process, output, pipe)
+
+
+async def _spawn(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int | IO[bytes], stdout: int, stderr: int | IO[bytes]
+) -> asyncio.subprocess.Process:
+    spawning = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+        )
+    )
+    try:
+        return await asyncio.shield(spawning)
+    except asyncio.CancelledError:
+        await settle(spawning)  # it was started all the same
+        if not spawning.cancelled() and spawning.exception() is None:
+            signal_group(spawning.result().pid, signal.SIGKILL)
+            await settle(asyncio.ensure_future(spawning.result().wait()))
+        raise
+
+
+def signal_group(group: int, number: signal.Signals) -> bool:
+    """Signal every process of the group; False when there is none left."""
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # macOS says so for a group of zombies; also a set-uid child, which we may not end
+        return False
+    return True
+
+
+def group_alive(group: int) -> bool:
+    """Whether a process of the group still runs; those that only wait to be reaped do not count (Linux)."""
+    if not sys.platform.startswith("linux"):
+        with contextlib.suppress(PermissionError):
+            try:
+                os.killpg(group, 0)
+            except ProcessLookupError:
+                return False
+        return True
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as file:
+                # the name in parentheses may hold anything; after it come state, parent, group
+                state, _parent, its_group = file.read().rpartition(b")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue
+        if int(its_group) == group and state not in {b"Z", b"X"}:
+            return True
+    return False
