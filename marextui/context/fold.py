@@ -135,11 +135,12 @@ class Conversation:
         """(index of the first message the count has not seen, the reply it covers).
 
         The count covers the request (its view ended with `last_message_id`) and its reply: the first assistant
-        message after it, logged just before or just after the count.
+        message after it, logged just before or just after the count. A view that ended with a made-up message names
+        an id the log does not hold; then the reply is looked for after the count only.
         """
-        at = None if self.measured is None else self._index.get(self.measured.last_message_id)
-        if at is None:
+        if self.measured is None:
             return None, None
+        at = self._index.get(self.measured.last_message_id, self._measured_at - 1)
         for i in range(at + 1, min(self._measured_at + 1, len(self.messages))):
             if self.messages[i].role == "assistant":
                 return i + 1, self.messages[i]

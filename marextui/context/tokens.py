@@ -207,7 +207,7 @@ def history_tokens(conversation: Conversation, ledger: TokenLedger, system_token
     history = conversation.history()
     estimate = ledger.messages(history)
     measured = conversation.measured
-    if measured is None or conversation.message(measured.last_message_id) is None:
+    if measured is None:
         return estimate, bool(history)
     seen = measured.prompt_tokens + measured.completion_tokens - system_tokens
     reply = conversation.measured_reply()
