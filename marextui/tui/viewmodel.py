@@ -46,10 +46,13 @@ class ViewModel:
     """Everything the screen shows. `apply` and `prepend` return the aspects that changed."""
 
     def __init__(self) -> None:
+        self.status = Status()
+        self._clear()
+
+    def _clear(self) -> None:
         self.items: list[Item] = []
         self.first = 0
         """Position of the oldest loaded item (0, then negative as older pages are loaded)."""
-        self.status = Status()
         self.queue: tuple[ev.QueuedPrompt, ...] = ()
         self.conversation_id = ""
         self.title = ""
@@ -104,7 +107,7 @@ class ViewModel:
         match event:
             case ev.ConversationOpened():
                 status = self.status
-                self.__init__()  # type: ignore[misc]
+                self._clear()
                 self.status = Status(model=status.model, local=status.local)
                 self.conversation_id, self.title = event.conversation_id, event.title
                 self.more = event.records > 0

@@ -1,0 +1,231 @@
+"""The app: wiring only. Panes and screens draw, `commands` acts, the adapter listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from textual import events
+from textual.binding import BindingType
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+
+from marextui.context.sanitise import sanitise
+from marextui.engine.api import EngineApi
+from marextui.tui.action_types import bindings_for
+from marextui.tui.actions import ACTIONS, keymap, slash_commands
+from marextui.tui.adapter import Adapter
+from marextui.tui.commands import CommandApp
+from marextui.tui.glyphs import ASCII, UNICODE
+from marextui.tui.history import PromptHistory
+from marextui.tui.items import AssistantItem
+from marextui.tui.main_screen import MainScreen
+from marextui.tui.panes.composer import Composer, Draft
+from marextui.tui.panes.conversation import Conversation
+from marextui.tui.panes.gauge import GaugePane
+from marextui.tui.panes.memory import MemoryPane
+from marextui.tui.panes.omissions import OmissionsPane
+from marextui.tui.panes.statusline import KeyBar, StatusLine
+from marextui.tui.ports import Ports, real_ports
+from marextui.tui.screens.permission import PermissionDock
+from marextui.tui.screens.search import SearchBar
+from marextui.tui.themes import load_themes
+from marextui.tui.viewmodel import ViewModel
+
+
+class ScreenSettings(Protocol):
+    """What the screen reads of `settings.Settings`."""
+
+    @property
+    def theme(self) -> str: ...
+    @property
+    def ascii(self) -> bool: ...
+    @property
+    def editor(self) -> str: ...
+    @property
+    def pager(self) -> str: ...
+    @property
+    def keys(self) -> Mapping[str, str]: ...
+
+
+class MarexApp(CommandApp):
+    """marextui on a terminal.
+
+    `themes_dir` holds the person's own themes, `history_file` their earlier prompts; `problems` are sentences to show
+    at the start (wrong settings); `remember(key, value)` saves a setting the person changed on the screen; `interval`
+    is the time in seconds between two updates of a streaming answer.
+    """
+
+    CSS_PATH = "app.tcss"
+    TITLE = "marextui"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(ACTIONS, "app")]
+
+    def __init__(
+        self,
+        engine: EngineApi,
+        *,
+        settings: ScreenSettings,
+        ports: Ports | None = None,
+        themes_dir: Path | None = None,
+        history_file: Path | None = None,
+        problems: Sequence[str] = (),
+        remember: Callable[[str, str], None] | None = None,
+        interval: float = 0.12,
+    ) -> None:
+        super().__init__()
+        self.engine = engine
+        self.ports = ports or real_ports(self, editor=settings.editor, pager=settings.pager)
+        self.ascii = settings.ascii
+        self.glyphs = ASCII if settings.ascii else UNICODE
+        self.remember = remember
+        self.animation_level = "none"
+        self.keys, wrong_keys = keymap(settings.keys)
+        self._problems = [*problems, *wrong_keys]
+        themes, theme_problems = load_themes(themes_dir)
+        self._problems += theme_problems
+        for theme in themes:
+            self.register_theme(theme)
+        self._choose_theme(settings.theme, themes[0].name if themes else "textual-dark")
+        self.model = ViewModel()
+        self.history = PromptHistory(history_file)
+        clock = self.ports.clock
+        self.main = MainScreen(
+            self.model,
+            Conversation(
+                self.model,
+                key_label=self.label,
+                load_older=self._load_older,
+                monotonic=clock.monotonic,
+                interval=interval,
+                id="conversation",
+            ),
+            Composer(self.history, slash_commands(), engine.project_files, id="composer"),
+            StatusLine(clock.monotonic, self.label),
+            PermissionDock(clock, id="permission"),
+            KeyBar(ACTIONS, self.keys),
+            self.label,
+        )
+        self.adapter = Adapter(engine, self.model, self.main)
+
+    def _choose_theme(self, wanted: str, fallback: str) -> None:
+        if wanted in self.available_themes:
+            self.theme = wanted
+            return
+        self.theme = fallback
+        names = ", ".join(sorted(self.available_themes))
+        self._problems.append(f"There is no theme {wanted!r}; {fallback} is used. There are: {names}")
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.main
+
+    async def on_mount(self) -> None:
+        self.set_keymap(self.keys)
+        await self.history.load()
+        self.adapter.start()
+        self.run_worker(self.engine.start(), group="engine", exit_on_error=True)
+        for problem in [*self._problems, *([self.history.problem] if self.history.problem else [])]:
+            self.notify(problem, severity="warning", timeout=15)
+
+    async def _load_older(self) -> bool:
+        return await self.adapter.load_older()
+
+    def on_unmount(self) -> None:
+        self.adapter.stop()
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """As Textual's, with the text made harmless and never read as markup."""
+        super().notify(sanitise(message), title=sanitise(title), severity=severity, timeout=timeout, markup=False)
+
+    def on_app_blur(self, event: events.AppBlur) -> None:
+        """The terminal lost the focus: nothing here looks different then, so nothing is restyled (case 3)."""
+        event.prevent_default()
+
+    def on_app_focus(self, event: events.AppFocus) -> None:
+        event.prevent_default()
+
+    # --- messages of the panes -------------------------------------------------------------------------------------
+    async def on_main_screen_opened(self) -> None:
+        await self.adapter.load_tail()
+
+    def on_main_screen_model_needed(self) -> None:
+        self.first_run()
+
+    def on_draft_typed(self, event: Draft.Typed) -> None:
+        self.main.dock.note_typing()
+
+    async def on_composer_submitted(self, event: Composer.Submitted) -> None:
+        self.engine.submit(event.text)
+        self.main.conversation.action_end()
+        await self.history.add(event.text)
+        if self.history.problem:
+            self.notify(self.history.problem, severity="warning")
+            self.history.problem = ""
+
+    async def on_composer_command_given(self, event: Composer.CommandGiven) -> None:
+        await self.perform(event.command.action, event.command.argument)
+
+    def on_composer_unknown_command(self, event: Composer.UnknownCommand) -> None:
+        near = ", ".join(f"/{n}" for n in event.unknown.near)
+        meant = f" Did you mean {near}?" if near else ""
+        self.notify(
+            f"/{event.unknown.name} is no command; nothing was sent.{meant} A blank before the slash sends it as text.",
+            severity="warning",
+        )
+
+    def on_composer_queued_edited(self, event: Composer.QueuedEdited) -> None:
+        if not self.engine.edit_queued(event.prompt_id, event.text):
+            self.main.composer.set_text(event.text)
+            self.notify("That message was sent already; your change is in the draft.", severity="warning")
+
+    def on_composer_editor_requested(self, event: Composer.EditorRequested) -> None:
+        self.edit_draft(event.text)
+
+    def on_conversation_open_requested(self, event: Conversation.OpenRequested) -> None:
+        self.open_item(event.item, event.how)
+
+    def on_conversation_copy_requested(self, event: Conversation.CopyRequested) -> None:
+        self.copy(event.item.source, "the answer" if isinstance(event.item, AssistantItem) else "the block")
+
+    def on_conversation_link_clicked(self, event: Conversation.LinkClicked) -> None:
+        self.open_link(event.href)
+
+    def on_search_bar_changed(self, event: SearchBar.Changed) -> None:
+        matches = self.model.find(event.query)
+        self.main.search.show(matches, more=self.model.more)
+        if matches:
+            self.main.conversation.reveal(matches[-1])
+
+    def on_search_bar_moved(self, event: SearchBar.Moved) -> None:
+        self._search_move(event.by)
+
+    def on_gauge_pane_status_requested(self, event: GaugePane.StatusRequested) -> None:
+        self.action_status()
+
+    def on_omissions_pane_opened(self, event: OmissionsPane.Opened) -> None:
+        self.open_omission(event.omission_id)
+
+    def on_memory_pane_edit_requested(self, event: MemoryPane.EditRequested) -> None:
+        self.edit_memory(event.path)
+
+    def on_memory_pane_clear_requested(self, event: MemoryPane.ClearRequested) -> None:
+        self.action_memory_clear()
+
+    def on_permission_dock_answered(self, event: PermissionDock.Answered) -> None:
+        self.engine.answer_permission(event.request_id, event.answer, event.reason)
+
+    def on_permission_dock_released(self, event: PermissionDock.Released) -> None:
+        self.main.composer.focus_draft()
+
+    def on_permission_dock_typed(self, event: PermissionDock.Typed) -> None:
+        self.main.composer.insert(event.character)
+        self.main.composer.focus_draft()

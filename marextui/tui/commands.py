@@ -1,0 +1,351 @@
+"""What each action of the app does. `tui.app` wires; here commands go to the engine, dialogs come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from textual import work
+from textual.app import App
+from textual.widgets import Input, TextArea
+
+from marextui.engine.api import EngineApi
+from marextui.tui.action_types import Action
+from marextui.tui.actions import ACTIONS, all_key_labels, help_rows, key_label
+from marextui.tui.adapter import Adapter
+from marextui.tui.glyphs import Glyphs
+from marextui.tui.items import CompactionItem, Item, ToolItem
+from marextui.tui.main_screen import PANES, MainScreen, Pane
+from marextui.tui.ports import Ports, copy_and_tell
+from marextui.tui.screens.confirm import Confirm
+from marextui.tui.screens.conversations import ConversationPicker
+from marextui.tui.screens.help import HelpScreen
+from marextui.tui.screens.jump import JumpScreen, Target
+from marextui.tui.screens.models import ModelPicker
+from marextui.tui.screens.palette import Palette
+from marextui.tui.screens.setup import SetupScreen
+from marextui.tui.screens.status import StatusScreen
+from marextui.tui.screens.viewer import TextViewer
+from marextui.tui.text import line
+from marextui.tui.viewmodel import ViewModel
+
+QUIT_WINDOW = 3.0
+"""Seconds in which the second ctrl+c quits."""
+
+
+class CommandApp(App[None], inherit_bindings=False):
+    """The actions of scope "app". The attributes are set by `tui.app.MarexApp`."""
+
+    engine: EngineApi
+    main: MainScreen
+    model: ViewModel
+    adapter: Adapter
+    ports: Ports
+    glyphs: Glyphs
+    keys: dict[str, str]
+    remember: Callable[[str, str], None] | None
+    _quit_armed_at: float = -QUIT_WINDOW
+
+    # --- finding things --------------------------------------------------------------------------------------------
+    def label(self, action_id: str) -> str:
+        """The key that runs an action now, "/name" or "palette" for one without a key."""
+        action = next(a for a in ACTIONS if a.id == action_id)
+        return key_label(action, self.keys, ascii_only=self.ascii) or (
+            f"/{action.slash}" if action.slash else "palette"
+        )
+
+    ascii: bool = False
+
+    def action_help(self) -> None:
+        scope = self.main.scope()
+        self.push_screen(HelpScreen("Keys and commands", help_rows(scope, self.keys)))
+
+    @work(group="dialog")
+    async def action_palette(self) -> None:
+        rows = [
+            (a.id, a.title, "  ".join(w for w in (all_key_labels(a, self.keys), a.help) if w)) for a in self._runnable()
+        ]
+        chosen = await self.push_screen_wait(Palette("Run an action", rows))
+        action = next((a for a in ACTIONS if a.id == chosen), None)
+        if action is not None:
+            await self.perform(action)
+
+    def _runnable(self) -> Iterator[Action]:
+        scope = self.main.scope()
+        return (a for a in ACTIONS if a.scope in ("app", "conversation", scope) and a.id != "app.palette")
+
+    async def perform(self, action: Action, argument: str = "") -> None:
+        """Run an action of the registry, as its key or its slash command would."""
+        if action.args and action.scope == "app":
+            getattr(self, f"action_{action.method}")(argument)
+        elif action.scope == "app":
+            await self.run_action(action.method)
+        elif action.scope == "composer":
+            await self.run_action(action.method, default_namespace=self.main.composer.draft)
+        else:
+            await self.run_action(action.method, default_namespace=self.main.pane(action.scope))
+
+    @work(group="dialog")
+    async def action_jump(self) -> None:
+        targets: list[Target] = []
+        places = [*((name, self.main.pane(name)) for name in PANES), ("composer", self.main.composer)]
+        for letter, (name, widget) in zip("asdfg", places, strict=True):
+            if widget.display and widget.region.area and all(w.display for w in widget.ancestors_with_self[:-1]):
+                targets.append((letter, name, widget.region.offset))
+            elif self.main.narrow and name in PANES:
+                targets.append((letter, name, self.main.tabs.offset_of(name)))
+        chosen = await self.push_screen_wait(JumpScreen(targets))
+        if chosen == "composer":
+            self.main.composer.focus_draft()
+        for pane in PANES:
+            if chosen == pane:
+                self.main.go_to(pane)
+
+    def action_pane(self, name: Pane) -> None:
+        self.main.go_to(name)
+
+    def action_search(self) -> None:
+        if self.main.narrow:
+            self.main.go_to("conversation")
+        self.main.search.open()
+
+    def _search_move(self, by: int) -> None:
+        position = self.main.search.move(by)
+        if position is not None:
+            self.main.conversation.reveal(position)
+
+    def action_search_next(self) -> None:
+        self._search_move(1)
+
+    def action_search_previous(self) -> None:
+        self._search_move(-1)
+
+    def action_scroll(self, how: str) -> None:
+        self.main.conversation.scroll_by(how)
+
+    # --- stopping, copying, leaving --------------------------------------------------------------------------------
+    @property
+    def busy(self) -> bool:
+        return self.engine.busy or self.model.status.phase not in ("idle", "loading")
+
+    def action_escape(self) -> None:
+        """The ladder: popup, search, queued edit; then the selection; then the turn. Idle: back to the composer."""
+        main, composer = self.main, self.main.composer
+        if composer.close_popup() or composer.stop_editing_queued():
+            return
+        if main.search.close():
+            composer.focus_draft()
+        elif main.get_selected_text():
+            main.clear_selection()
+        elif self._field_selection():
+            draft = composer.draft
+            draft.move_cursor(draft.cursor_location)
+        elif self.busy:
+            self.engine.interrupt()
+        else:
+            main.conversation.cursor = None
+            main.conversation.touch()
+            composer.focus_draft()
+
+    def _field_selection(self) -> str:
+        focused = self.screen.focused
+        return focused.selected_text if isinstance(focused, Input | TextArea) else ""
+
+    def action_copy_or_quit(self) -> None:
+        selected = self.screen.get_selected_text() or self._field_selection()
+        if selected:
+            self.copy(selected, "the selection")
+            self.screen.clear_selection()
+            return
+        if self.screen is self.main and self.main.composer.clear():
+            self.notify(f"The draft is cleared; {self.label('composer.undo')} brings it back.")
+            return
+        now = self.ports.clock.monotonic()
+        if now - self._quit_armed_at < QUIT_WINDOW:
+            self.action_leave()
+            return
+        self._quit_armed_at = now
+        self.notify(f"Press {self.label('app.copy_or_quit')} again to quit.", timeout=QUIT_WINDOW)
+
+    @work(group="leave")
+    async def action_leave(self) -> None:
+        await self.engine.close()
+        self.exit()
+
+    @work(group="copy")
+    async def copy(self, text: str, what: str) -> None:
+        await copy_and_tell(self, text, what)
+
+    def action_copy_last(self) -> None:
+        answer = self.model.last_answer()
+        if answer:
+            self.copy(answer, "the answer")
+        else:
+            self.notify("There is no answer to copy yet.")
+
+    # --- the engine ------------------------------------------------------------------------------------------------
+    def action_retry(self) -> None:
+        if self.main.conversation.pending_action() == "compact":
+            self.engine.compact()
+        else:
+            self.engine.retry()
+
+    def action_compact(self) -> None:
+        self.engine.compact()
+
+    @work(group="dialog")
+    async def action_status(self) -> None:
+        await self.push_screen(StatusScreen(await self.engine.status()))
+
+    @work(group="dialog")
+    async def action_model(self) -> None:
+        chosen = await self.push_screen_wait(ModelPicker(await self.engine.models()))
+        if chosen is not None:
+            await self.engine.select_model(chosen)
+
+    @work(group="dialog")
+    async def action_new(self) -> None:
+        await self.engine.open_conversation(None)
+
+    @work(group="dialog")
+    async def action_resume(self, argument: str = "") -> None:
+        chosen: str | None = argument.strip()
+        if not chosen:
+            rows = await self.engine.conversations()
+            chosen = await self.push_screen_wait(ConversationPicker(rows, self.engine.conversations))
+        if chosen:
+            await self.engine.open_conversation(chosen)
+
+    @work(group="dialog")
+    async def action_rename(self, argument: str = "") -> None:
+        if argument.strip():
+            await self.engine.rename(argument.strip())
+        else:
+            self.main.composer.set_text(f"/rename {line(self.model.title, 100).plain}")
+            self.main.composer.focus_draft()
+
+    @work(group="dialog")
+    async def action_export(self, argument: str = "") -> None:
+        path = argument.strip() or f"conversation-{self.model.conversation_id}.md"
+        try:
+            where = await self.engine.export(path, fmt="json" if path.endswith(".json") else "markdown")
+        except OSError as error:
+            self.notify(f"Could not write {path}: {error.strerror or error}", severity="error")
+        else:
+            self.notify(f"Written to {where}")
+
+    @work(group="dialog")
+    async def action_theme(self, argument: str = "") -> None:
+        names = sorted(self.available_themes)
+        chosen: str | None = argument.strip()
+        if not chosen:
+            rows = [(n, n, "dark" if self.available_themes[n].dark else "light") for n in names]
+            chosen = await self.push_screen_wait(Palette("Theme", rows, current=self.theme))
+        if not chosen:
+            return
+        if chosen not in names:
+            self.notify(f"There is no theme {chosen!r}. There are: {', '.join(names)}", severity="warning")
+            return
+        self.theme = chosen
+        if self.remember is not None:
+            self.remember("theme", chosen)
+
+    @work(group="dialog")
+    async def action_memory_clear(self) -> None:
+        question = "Empty MEMORY.md?"
+        if await self.push_screen_wait(Confirm(question, "What was learned in earlier conversations is deleted.")):
+            await self.engine.clear_memory()
+
+    @work(group="setup", exclusive=True)
+    async def first_run(self) -> None:
+        """Until there is a model, or the person leaves."""
+        while True:
+            report = await self.engine.setup()
+            choice = await self.push_screen_wait(SetupScreen(report, self.engine.configure_endpoint))
+            if choice.kind == "option":
+                await self.engine.select_model(choice.option_id)
+            elif choice.kind == "quit":
+                self.action_leave()
+            if choice.kind != "rescan":
+                return
+
+    # --- queued messages -------------------------------------------------------------------------------------------
+    def action_queue_edit(self) -> None:
+        if self.model.queue:
+            self.main.composer.edit_queued(self.model.queue[-1])
+            self.main.composer.focus_draft()
+        else:
+            self.notify("Nothing is queued.")
+
+    def action_queue_drop(self) -> None:
+        """The newest queued message leaves the queue; its text comes back, put before the draft: nothing is lost."""
+        dropped = self.engine.drop_queued(self.model.queue[-1].id) if self.model.queue else None
+        if dropped is None:
+            self.notify("Nothing is queued.")
+            return
+        composer = self.main.composer
+        composer.set_text(f"{dropped.text}\n{composer.text}" if composer.text else dropped.text)
+        composer.focus_draft()
+
+    # --- showing in full -------------------------------------------------------------------------------------------
+    @work(group="open", exclusive=True)
+    async def open_item(self, item: Item, how: str) -> None:
+        """A block of the conversation in the viewer, the editor or the pager, in full."""
+        text, title, language = item.source, _title(item), ""
+        if isinstance(item, ToolItem):
+            if item.diff:
+                text, language = item.diff, "diff"
+            elif item.omission_id:
+                stored = await self.engine.read_omission(item.omission_id)
+                if stored is None:
+                    self.notify(f"{item.omission_id} is no longer stored; this is what is left of it.")
+                else:
+                    text = stored
+        if how == "editor":
+            outcome = await self.ports.editor.edit(text)
+            problem = outcome.problem
+        elif how == "pager":
+            problem = await self.ports.pager.show(text, title=title)
+        else:
+            problem = ""
+            await self.push_screen(TextViewer(title, text, language=language))
+        if problem:
+            self.notify(problem, severity="error")
+
+    @work(group="open", exclusive=True)
+    async def open_omission(self, omission_id: str) -> None:
+        text = await self.engine.read_omission(omission_id)
+        if text is None:
+            self.notify(f"{omission_id} is no longer stored: its days are over.", severity="warning")
+        else:
+            await self.push_screen(TextViewer(f"Omission {omission_id}", text))
+
+    @work(group="editor", exclusive=True)
+    async def edit_draft(self, text: str) -> None:
+        outcome = await self.ports.editor.edit(text)
+        if outcome.text is not None:
+            self.main.composer.set_text(outcome.text.rstrip("\n"))
+        if outcome.problem:
+            kept = f" Your text is kept in {outcome.path}." if outcome.path else ""
+            self.notify(outcome.problem + kept, severity="error")
+
+    @work(group="editor", exclusive=True)
+    async def edit_memory(self, path: str) -> None:
+        problem = await self.ports.editor.open(Path(path))
+        if problem:
+            self.notify(problem, severity="error")
+        await self.engine.reload_memory()
+
+    @work(group="dialog")
+    async def open_link(self, href: str) -> None:
+        """Only web addresses, only after the person has seen where they lead."""
+        if not href.startswith(("http://", "https://")):
+            self.notify(f"Not opened, not a web address: {href}", severity="warning")
+        elif await self.push_screen_wait(Confirm("Open this address in your browser?", href)):
+            self.open_url(href)
+
+
+def _title(item: Item) -> str:
+    if isinstance(item, ToolItem):
+        return item.title or item.name
+    return "Compaction" if isinstance(item, CompactionItem) else "Message"
