@@ -29,9 +29,10 @@ _ALL_SQL = f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND seq > ? OR
 
 # The first LIKE finds candidates in the raw JSON, the second looks at the text alone ("user" stands in every message).
 _SAYS = """EXISTS (
-    SELECT 1 FROM entry AS e, json_tree(e.payload, '$.message.content') AS j
+    SELECT 1 FROM entry AS e,
+    json_tree(CASE WHEN json_valid(e.payload) THEN e.payload ELSE '{}' END, '$.message.content') AS j
     WHERE e.conversation_id = c.id AND e.kind = 'MessageAdded' AND e.payload LIKE ? ESCAPE '\\'
-    AND j.type = 'text' AND j.key IN ('content', 'text') AND j.atom LIKE ? ESCAPE '\\')"""
+    AND j.type = 'text' AND (j.key IS NULL OR j.key IN ('content', 'text')) AND j.atom LIKE ? ESCAPE '\\')"""
 
 
 @dataclass(frozen=True, slots=True)

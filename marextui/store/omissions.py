@@ -1,7 +1,7 @@
 """Tool outputs kept on disk so that every omission can be read back (M25–M29, M33, I6).
 
-Per omission two files, `omitted-NNN.txt` (the text) and `omitted-NNN.json` (what is known about it); the text is written
-first, so that metadata never promise a text that is not there. `counter` holds the last number given out.
+Per omission two files, `omitted-NNN.txt` (the text) and `omitted-NNN.json` (what is known about it); the text is
+written first, so that metadata never promise a text that is not there. `counter` holds the last number given out.
 """
 
 from __future__ import annotations
@@ -196,11 +196,8 @@ class OmissionStore:
             return f"No such content: {omission_id} was never stored for this project."
         if self._text_path(omission_id).exists() or self._meta_path(omission_id).exists():
             return f"{omission_id} is damaged on disk and cannot be read; run the tool again."
-        return (
-            f"{omission_id} expired after {days} days and was deleted; run the tool again if it is still needed."
-            if (days > 0)
-            else f"{omission_id} was deleted; run the tool again if it is still needed."
-        )
+        how = f"expired after {days} days" if days > 0 else "was deleted"
+        return f"{omission_id} {how} and is gone; run the tool again if its output is still needed."
 
     def _total_bytes(self) -> int:
         paths = [p for i in self._ids(".txt") for p in (self._text_path(i), self._meta_path(i))]

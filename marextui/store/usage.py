@@ -41,8 +41,7 @@ class UsageJournal:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         handle = os.open(self.path, flags, 0o600)
         try:
-            size = os.fstat(handle).st_size
-            if size and os.pread(handle, 1, size - 1) != b"\n":
+            if os.lseek(handle, 0, os.SEEK_END) and not _ends_line(handle):
                 data = b"\n" + data  # the last line was torn by a crash: it must not take this one with it
             os.write(handle, data)
         finally:
@@ -62,3 +61,8 @@ class UsageJournal:
             if isinstance(line, dict):
                 lines.append(line)
         return lines
+
+
+def _ends_line(handle: int) -> bool:
+    os.lseek(handle, -1, os.SEEK_END)
+    return os.read(handle, 1) == b"\n"
