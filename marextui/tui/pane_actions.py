@@ -113,6 +113,8 @@ PANE_ACTIONS: tuple[Action, ...] = (
     # picker
     Action("picker.down", "Down", "Next row", "picker", "cursor_down", "down"),
     Action("picker.up", "Up", "Previous row", "picker", "cursor_up", "up"),
+    Action("picker.page_down", "Page down", "A page of rows down", "picker", "page(1)", "pagedown"),
+    Action("picker.page_up", "Page up", "A page of rows up", "picker", "page(-1)", "pageup"),
     Action("picker.cancel", "Cancel", "Close without choosing", "picker", "cancel", "escape", footer=True),
     # setup
     Action("setup.copy", "Copy command", "Copy the install command", "setup", "copy_command", "f2", footer=True),

@@ -130,12 +130,12 @@ class OmissionsPane(Vertical, can_focus=True):
             self._wide = not self._wide
             self._rebuild_soon()
 
-    def focus(self, scroll_visible: bool = True, from_app_focus: bool = False) -> Self:
+    def focus(self, scroll_visible: bool = True) -> Self:
         """Focus the rows; the pane itself only while it has none."""
         if self.is_mounted and self._rows.option_count:
             self._rows.focus(scroll_visible)
         else:
-            super().focus(scroll_visible, from_app_focus)
+            super().focus(scroll_visible)
         return self
 
     # --- what the app calls

@@ -2,23 +2,87 @@
 
 from __future__ import annotations
 
-from textual.screen import ModalScreen
+from textual.content import Content
 
+from marextui.context.sanitise import one_line
 from marextui.engine.api import StatusReport
-from marextui.tui.action_types import bindings_for
-from marextui.tui.pane_actions import PANE_ACTIONS
+from marextui.tui import formats
+from marextui.tui.screens.reader import Reader
+from marextui.tui.text import plain
+
+SHOWN_TURNS = 10
+"""Newest usage lines listed."""
 
 
 def status_text(report: StatusReport) -> str:
-    """The report as plain lines; also what the command line prints."""
-    raise NotImplementedError
+    """The report as plain lines; also what the command line prints. Harmless already: untrusted parts are sanitised."""
+    g = report.gauge
+    about = formats.about(g)
+
+    def tok(n: int | None) -> str:
+        return f"{formats.tokens(n)} tokens" if n is not None else "unknown"
+
+    window = f"{tok(g.window)}, from {one_line(g.window_source, 120)}" if g.window is not None else "unknown"
+    rows: list[tuple[str, str]] = [
+        ("Model", one_line(report.model, 200) or "none"),
+        ("Server", one_line(report.server, 200) or "none"),
+        ("Conversation", f"{one_line(report.title, 120) or 'untitled'} ({one_line(report.conversation_id, 80)})"),
+        ("Length", f"{formats.tokens(report.turns)} turns, {formats.tokens(report.messages)} messages"),
+        ("", ""),
+        ("Window (W)", window),
+        ("Reserve (R)", tok(g.reserve)),
+        (
+            "System part (S)",
+            f"{about}{tok(g.system_part)}: system {formats.tokens(g.system)}, tools {formats.tokens(g.tools)}, "
+            f"memory {formats.tokens(g.memory)}",
+        ),
+        ("Budget (B)", f"{tok(g.budget)} (W - R - S)" if g.budget is not None else "unknown, because the window is"),
+        ("Compact at", formats.share(g.compact_at)),
+        ("Threshold", tok(g.threshold)),
+        ("History (H)", _history(report)),
+        (
+            "  of it",
+            f"summary {formats.tokens(g.summary)}, conversation {formats.tokens(g.conversation)}, "
+            f"tool outputs {formats.tokens(g.outputs)}",
+        ),
+        ("State", formats.gauge_word(g)),
+        ("Last request", f"{formats.tokens(g.cached)} cached, {formats.tokens(g.computed)} computed"),
+        ("", ""),
+        ("Auto-compaction", "on" if report.auto_compress else "off"),
+        ("Will compact", _will(report)),
+        ("Last compaction", one_line(report.last_compaction, 300) or "none yet"),
+        ("Last failure", one_line(report.last_failure, 300) or "none"),
+        ("", ""),
+        ("Stored in", one_line(report.data_path, 300)),
+    ]
+    out = [f"{name:<17}{value}".rstrip() for name, value in rows]
+    if report.usage:
+        out += ["", "Tokens by turn (newest first)"]
+        for usage in reversed(report.usage[-SHOWN_TURNS:]):
+            model = one_line(usage.model, 60)
+            steps = f"{usage.steps} step{'' if usage.steps == 1 else 's'}"
+            spent = formats.duration(usage.seconds)
+            out.append(f"  turn {usage.turn}: {one_line(formats.usage_line(usage), 200)} · {steps} · {spent} · {model}")
+    return "\n".join(out)
 
 
-class StatusScreen(ModalScreen[None]):
+def _history(report: StatusReport) -> str:
+    g = report.gauge
+    text = f"{formats.about(g)}{formats.tokens(g.used)} tokens"
+    return f"{text}, {formats.percent(g.used, g.budget)} of the budget" if g.budget else text
+
+
+def _will(report: StatusReport) -> str:
+    reason = report.why_no_compaction or report.gauge.why_not
+    return f"no: {one_line(reason, 300)}" if reason else "yes, once the history reaches the threshold"
+
+
+class StatusScreen(Reader):
     """The report, scrollable. Viewing it never enters the conversation (case 48)."""
 
-    BINDINGS = [*bindings_for(PANE_ACTIONS, "picker")]
-
     def __init__(self, report: StatusReport) -> None:
-        super().__init__()
+        super().__init__("Status")
         self.report = report
+
+    def content(self) -> Content:
+        return plain(status_text(self.report))
