@@ -209,9 +209,9 @@ _VALUE = {"session intent": 6, "decisions made": 5, "next steps": 4, "current st
 def fit(summary: Summary, cap_chars: int) -> tuple[Summary, tuple[SummaryItem, ...]]:
     """(summary whose rendering is within `cap_chars` characters, the items taken out of it, oldest first).
 
-    The oldest items of lowest value go first; the first intent goes last. Items that are no longer active are taken
-    out too once they fill more than the cap, so that a summary does not grow with the number of compactions (I16).
-    When even what must stay is too long, its texts are shortened and the originals handed back.
+    The oldest items of lowest value go first; the first next step and the first intent go last. Items that are no
+    longer active are taken out too once they fill more than the cap, so that a summary does not grow with the number
+    of compactions (I16). When even what must stay is too long, it is shortened and the original handed back.
     """
     places = [(s, n) for s, section in enumerate(summary.sections) for n in range(len(section.items))]
     newest = max((i.last_cycle for section in summary.sections for i in section.items), default=1)
@@ -222,7 +222,7 @@ def fit(summary: Summary, cap_chars: int) -> tuple[Summary, tuple[SummaryItem, .
     def rank(place: tuple[int, int]) -> tuple[int, int, int, int]:
         item = item_at(place)
         key = canonical_title(summary.sections[place[0]].title)
-        keep = int(key == "session intent" and place[1] == 0)
+        keep = {"session intent": 2, "next steps": 1}.get(key, 0) if place[1] == 0 else 0
         return keep, _VALUE.get(key, 1) - (newest - item.last_cycle), item.last_cycle, place[1]
 
     dropped: set[tuple[int, int]] = set()

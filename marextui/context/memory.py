@@ -191,10 +191,12 @@ def excerpt(text: str, window: int | None) -> str:
 _POLICY = re.compile(
     r"\b(?:access|permission|tool|command|request|read|write|edit|approval|network|sandbox)\w*\b.{0,40}?"
     r"\b(?:blocked|denied|refused|rejected|forbidden|prohibited|not (?:allowed|permitted|granted)|disallowed)"
-    r"|\b(?:blocked|denied|refused|forbidden|not allowed|not permitted)\b.{0,30}?\b(?:access|permission|by (?:the )?(?:user|policy|sandbox))"
+    r"|\b(?:blocked|denied|refused|forbidden|not allowed|not permitted)\b.{0,30}?"
+    r"\b(?:access|permission|by (?:the )?(?:user|policy|sandbox))"
     r"|\b(?:cannot|can['’]?t|could not|couldn['’]t|unable to|not able to|no permission to|not allowed to)\s+"
     r"(?:read|write|access|open|run|execute|edit|reach|connect|use the)\b"
-    r"|\bread-only (?:sandbox|file ?system|mode)\b|\bplan mode\b|\b(?:user|permission)s? (?:has )?(?:approved|granted)\b"
+    r"|\bread-only (?:sandbox|file ?system|mode)\b|\bplan mode\b"
+    r"|\b(?:user|permission)s? (?:has )?(?:approved|granted)\b"
     r"|\b(?:accès|permission|commande|outil)\b.{0,40}?\b(?:bloqué|refusé|interdit)e?"
     r"|\b(?:impossible|incapable|interdit) d(?:e |['’])(?:lire|écrire|accéder|ouvrir|lancer|exécuter)",
     re.IGNORECASE,
@@ -231,7 +233,7 @@ def durable(labelled: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def rules_excerpt(text: str, limit: int = RULES_CAP) -> tuple[str, bool]:
-    """(the rules within `limit` bytes of UTF-8, whether something was left out); cut at a line end if one is near (M31)."""
+    """(the rules within `limit` bytes of UTF-8, whether something was left out), cut at a line end if near (M31)."""
     if _bytes(text) <= limit:
         return text, False
     kept = _cut_bytes(text, limit)

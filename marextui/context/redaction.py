@@ -16,7 +16,7 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
         ("anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
-        ("api key", r"\bsk-(?:proj-|or-v1-|svcacct-|live-|test-)?[A-Za-z0-9_-]{20,}"),
+        ("api key", r"\bsk-(?:proj-|or-v1-|svcacct-|live-|test-)?(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,}"),
         ("stripe key", r"\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}"),
         ("github token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
         ("gitlab token", r"\bglpat-[A-Za-z0-9_-]{16,}"),

@@ -75,10 +75,12 @@ def _heading(line: str, wanted: dict[str, str]) -> tuple[str, int, str, bool] | 
         m = pattern.fullmatch(line)
         known = wanted.get(canonical_title(m.group(group))) if m else None
         if m and known:
-            rest = (m.group(m.lastindex or group) or "").strip() if m.lastindex != group else ""
-            bullet = _BULLET.match(line)
-            if pattern is _PLAIN_HEADING and ((bullet and ":" not in line) or (":" not in line and rest)):
-                continue
+            rest = (m.group(m.re.groups) or "").strip()
+            # "- Status: green" is an item of its section; "Current state: green" on a line of its own is a heading
+            if pattern is _PLAIN_HEADING and rest and (_BULLET.match(line) or " " not in m.group(1).strip()):
+                return None
+            if pattern is _PLAIN_HEADING and _BULLET.match(line) and not line.rstrip().endswith((":", "：")):
+                return None
             return known, 2, rest, True
     return None
 
