@@ -203,13 +203,12 @@ class CompactionCard(Card):
             Content.styled(f" {glyphs.dot} {e.trigger}", DIM),
             f" {glyphs.dot} {formats.tokens(e.tokens_before)} {glyphs.arrow} {formats.tokens(e.tokens_after)} tokens",
             f" {glyphs.dot} {e.messages_before} {glyphs.arrow} {e.messages_after} messages",
-            Content.styled(f" {glyphs.dot} {e.seconds:.1f} s {glyphs.dot} ", DIM),
-            line(e.summarizer, 60).stylize(DIM),
         )
-        kept = f"kept from message {e.cut}" if e.cut else "nothing kept but the summary"
+        kept = f"Kept from message {e.cut}" if e.cut else "Nothing kept but the summary"
+        how = f"by {line(e.summarizer, 60).plain} in {formats.duration(e.seconds)}"
         sections = ordered_sections(e.summary)
         names = f" {glyphs.dot} ".join(f"{s.title} {len(s.items)}" for s in sections)
-        rows = [first, Content("  ") + line(f"{kept}. {names}", 300).stylize(DIM)]
+        rows = [first, Content("  ") + line(f"{names}. {kept}, {how}.", 300).stylize(DIM)]
         if self.expanded:
             for section in sections:
                 rows.append(Content("  ") + line(section.title, 80).stylize("bold"))

@@ -23,7 +23,7 @@ from textual.widgets import Markdown, Static
 from marextui.tui import windowing
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import OWN_ACTIONS
-from marextui.tui.items import AssistantItem, Item, NoticeItem
+from marextui.tui.items import AssistantItem, Item, NoticeItem, TurnItem
 from marextui.tui.panes.cards import AnswerBlock, Block, KeyLabel, expandable, hidden, make_block
 from marextui.tui.viewmodel import ViewModel
 from marextui.tui.windowing import Limits, Window
@@ -354,6 +354,8 @@ class Conversation(Vertical, can_focus=True):
         if here is None:
             here = self.model.end if by < 0 else self.window.lo - 1
         target = here + by
+        while self.model.first <= target < self.model.end and isinstance(self.model.at(target), TurnItem):
+            target += by
         if target < self.model.first and self.model.more:
             self.call_later(self.action_top)
         elif self.model.first <= target < self.model.end:
