@@ -1,17 +1,299 @@
-"""Skeleton; see the next commit."""
+"""Asking a server what it is, which models it has and how much they hold (section C, M3). Two seconds a question."""
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx
+
+from marextui.context.budget import UNKNOWN_WINDOW, Window
+from marextui.models.endpoint import auth_headers, display_url, is_local, join, normalise_base_url, server_root
+from marextui.models.errors import classify, network_error
+from marextui.models.lenient import as_positive, as_text, at, items, parse_json
+from marextui.models.types import ModelError
+from marextui.models.windows import known_window
+
+ASK_TIMEOUT = 2.0
+"""Seconds for one question."""
+PROBE_TIMEOUT = 0.5
+"""Seconds for a server on loopback to show itself."""
+_MAX_BYTES = 4 << 20
+_MAX_MODELS = 2000
+
+ServerKind = Literal["llama.cpp", "Ollama", "LM Studio", "vLLM", "OpenAI-compatible"]
 
 PROBE_PORTS: tuple[tuple[str, int], ...] = (("llama.cpp", 8080), ("Ollama", 11434), ("LM Studio", 1234), ("vLLM", 8000))
+"""What usually listens where; only a first place to look, never an assumption."""
+
+_OWNERS: Mapping[str, ServerKind] = {
+    "llamacpp": "llama.cpp",
+    "library": "Ollama",
+    "vllm": "vLLM",
+    "organization_owner": "LM Studio",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One loopback address that was asked: what usually lives there, and what answered."""
+    """One loopback address that was asked: what usually lives there, and what answered.
+
+    `answered` without models means that something is there that wants a key or has no model loaded.
+    """
 
     kind: str
     url: str
     models: tuple[str, ...]
     answered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a server tells about itself and one model. `window` is in tokens.
+
+    `supports_tools` None: it does not say. `trained` marks a window that is only the most the model was trained for.
+    """
+
+    kind: ServerKind
+    window: int | None
+    trained: bool
+    supports_tools: bool | None
+
+
+async def fetch_json(
+    http: httpx.AsyncClient, url: str, *, api_key: str = "", body: object = None, timeout: float = ASK_TIMEOUT
+) -> Any:
+    """The JSON a question is answered with; None for any failure, since the next question may fare better."""
+    try:
+        async with asyncio.timeout(timeout):
+            status, raw = await _get(http, url, api_key, body)
+    except (TimeoutError, httpx.HTTPError):
+        return None
+    return parse_json(raw) if status == 200 else None
+
+
+async def _get(http: httpx.AsyncClient, url: str, api_key: str, body: object) -> tuple[int, bytes]:
+    method = "GET" if body is None else "POST"
+    async with http.stream(method, url, headers=auth_headers(api_key), json=body) as response:
+        raw = bytearray()
+        async for part in response.aiter_bytes():
+            raw += part
+            if len(raw) > _MAX_BYTES:
+                break
+        return response.status_code, bytes(raw)
+
+
+def model_ids(listing: object) -> list[str]:
+    """Ids of a `/v1/models` answer, in its order; at most two thousand."""
+    ids = (as_text(at(entry, "id")) for entry in items(at(listing, "data")))
+    return [i for i in ids if i][:_MAX_MODELS]
+
+
+def can_chat(model_id: str) -> bool:
+    """False for ids that name an embedder, a voice or a picture model."""
+    return not re.search(r"embed|whisper|tts|dall-e|moderation|rerank|image|bge-|transcribe", model_id, re.IGNORECASE)
+
+
+def server_kind(listing: object, props: object = None, lm_studio: object = None) -> ServerKind:
+    """Which server answers like this."""
+    if at(props, "default_generation_settings") is not None:
+        return "llama.cpp"
+    if items(at(lm_studio, "models")):
+        return "LM Studio"
+    owner = as_text(at(listing, "data", 0, "owned_by"))
+    if at(listing, "data", 0, "max_model_len") is not None:
+        return "vLLM"
+    return _OWNERS.get(owner, "OpenAI-compatible")
+
+
+async def inspect(http: httpx.AsyncClient, base_url: str, model: str, *, api_key: str = "") -> ServerFacts:
+    """Ask everything section C knows, once. Public hosts are asked for their model list only.
+
+    What is loaded now comes before what the model was trained for; Ollama and LM Studio load far less than that.
+    """
+    root = server_root(base_url)
+    listing = fetch_json(http, join(base_url, "models"), api_key=api_key)
+    if not is_local(base_url):
+        entry = _entry(await listing, model)
+        return ServerFacts("OpenAI-compatible", _listed_window(entry), False, None)
+    answers = await asyncio.gather(
+        listing,
+        fetch_json(http, f"{root}/props", api_key=api_key),
+        fetch_json(http, f"{root}/api/v1/models", api_key=api_key),
+        fetch_json(http, f"{root}/api/v0/models", api_key=api_key),
+        fetch_json(http, f"{root}/api/ps", api_key=api_key),
+        fetch_json(http, f"{root}/api/show", api_key=api_key, body={"model": model}),
+    )
+    models, props, studio, studio_old, loaded, show = answers
+    kind = server_kind(models, props, studio)
+    if kind == "OpenAI-compatible" and items(at(loaded, "models")) + items(at(show, "capabilities")):
+        kind = "Ollama"
+    if kind == "llama.cpp" and as_positive(at(props, "default_generation_settings", "n_ctx")) is None:
+        url = str(httpx.URL(f"{root}/props").copy_add_param("model", model))  # router mode: props are per model
+        props = await fetch_json(http, url, api_key=api_key) or props
+    entry = _entry(models, model)
+    running = (
+        as_positive(at(props, "default_generation_settings", "n_ctx"))
+        or _ollama_loaded(loaded, model)
+        or _studio_loaded(studio, studio_old, model)
+        or as_positive(at(entry, "max_model_len"))
+        or as_positive(at(entry, "meta", "n_ctx"))
+        or _ollama_num_ctx(show)
+    )
+    trained = (
+        _listed_window(entry)
+        or _studio_max(studio, studio_old, model)
+        or as_positive(at(entry, "meta", "n_ctx_train"))
+        or _ollama_trained(show)
+    )
+    return ServerFacts(kind, running or trained, running is None, _tools(props, show))
+
+
+def _entry(listing: object, model: str) -> Any:
+    """The entry of `model`; of a server with one model only, that one, whatever it is called."""
+    entries = items(at(listing, "data"))
+    for entry in entries:
+        if at(entry, "id") == model or model in items(at(entry, "aliases")):
+            return entry
+    return entries[0] if len(entries) == 1 else None
+
+
+def _listed_window(entry: object) -> int | None:
+    """The window in a model-list entry of vLLM, OpenRouter, Mistral, Anthropic and others."""
+    numbers = (
+        at(entry, "max_model_len"),
+        at(entry, "top_provider", "context_length"),
+        at(entry, "context_length"),
+        at(entry, "max_context_length"),
+        at(entry, "context_window"),
+        at(entry, "max_input_tokens"),
+        at(entry, "inputTokenLimit"),
+    )
+    return next((n for n in map(as_positive, numbers) if n), None)
+
+
+def _named(entries: object, model: str, *keys: str) -> Any:
+    wanted = {model, f"{model}:latest", model.removesuffix(":latest")}
+    return next((e for e in items(entries) if any(at(e, k) in wanted for k in keys)), None)
+
+
+def _ollama_loaded(loaded: object, model: str) -> int | None:
+    return as_positive(at(_named(at(loaded, "models"), model, "name", "model"), "context_length"))
+
+
+def _ollama_num_ctx(show: object) -> int | None:
+    found = re.search(r"^\s*num_ctx\s+(\S+)", as_text(at(show, "parameters")), re.MULTILINE)
+    return as_positive(found[1]) if found else None
+
+
+def _ollama_trained(show: object) -> int | None:
+    info = at(show, "model_info")
+    if not isinstance(info, Mapping):
+        return None
+    return next((as_positive(v) for k, v in info.items() if str(k).endswith(".context_length")), None)
+
+
+def _studio_loaded(studio: object, old: object, model: str) -> int | None:
+    entry = _named(at(studio, "models"), model, "key", "id", "selected_variant")
+    sizes = [as_positive(at(i, "config", "context_length")) for i in items(at(entry, "loaded_instances"))]
+    return next((s for s in sizes if s), None) or as_positive(
+        at(_named(at(old, "data"), model, "id"), "loaded_context_length")
+    )
+
+
+def _studio_max(studio: object, old: object, model: str) -> int | None:
+    entry = _named(at(studio, "models"), model, "key", "id", "selected_variant")
+    return as_positive(at(entry, "max_context_length")) or as_positive(
+        at(_named(at(old, "data"), model, "id"), "max_context_length")
+    )
+
+
+def _tools(props: object, show: object) -> bool | None:
+    caps = at(props, "chat_template_caps")
+    if isinstance(caps, Mapping):
+        return caps.get("supports_tools") is True or caps.get("supports_tool_calls") is True
+    told = at(show, "capabilities")
+    return "tools" in told if isinstance(told, list) else None
+
+
+async def discover_window(
+    http: httpx.AsyncClient,
+    base_url: str,
+    model: str,
+    *,
+    api_key: str = "",
+    cache: MutableMapping[tuple[str, str], Window] | None = None,
+) -> Window:
+    """The window of `model` at `base_url`: runtime value, then trained maximum, then the table of hosted models.
+
+    Known windows are kept in `cache` for (base URL, model); drop the entry after a restart or a change of model. A
+    local server's model is never looked up in the table (case 7: "foo-local" is unknown, not 8k).
+    """
+    key = (base_url, model)
+    if cache is not None and key in cache:
+        return cache[key]
+    facts = await inspect(http, base_url, model, api_key=api_key)
+    window = window_of(facts, base_url, model)
+    if cache is not None and window.tokens is not None:
+        cache[key] = window
+    return window
+
+
+def window_of(facts: ServerFacts, base_url: str, model: str) -> Window:
+    """The window that follows from `facts`; see `discover_window`."""
+    if facts.window is not None:
+        return Window(facts.window, "discovery")
+    if not is_local(base_url) and (known := known_window(model)) is not None:
+        return Window(known, "known default")
+    return UNKNOWN_WINDOW
+
+
+async def list_models(http: httpx.AsyncClient, base_url: str, *, api_key: str = "", timeout: float = 10.0) -> list[str]:
+    """Model ids of an endpoint. Raises `ModelError` when it cannot be reached, refuses or is no such endpoint."""
+    shown = display_url(base_url)
+    try:
+        async with asyncio.timeout(timeout):
+            status, raw = await _get(http, join(base_url, "models"), api_key, None)
+    except httpx.RequestError as error:
+        raise network_error(error, shown, silence=timeout, answering=False) from error
+    except TimeoutError as error:
+        raise ModelError(
+            "network", f"{shown} did not answer within {timeout:g} seconds.", hint="Is it the right address?"
+        ) from error
+    if status != 200:
+        raise classify(status, raw[:65536].decode("utf-8", errors="replace"), api_key=api_key)
+    listing = parse_json(raw)
+    if not isinstance(at(listing, "data"), list):
+        raise ModelError(
+            "protocol",
+            f"{shown} answers, but not with a list of models.",
+            hint="Is the base URL the API root of the server (often ending in /v1)?",
+        )
+    return model_ids(listing)
+
+
+async def probe_loopback(ports: Sequence[tuple[str, int]] = PROBE_PORTS) -> list[Found]:
+    """Ask the usual ports of this machine, all at once, half a second each. Nothing leaves the machine."""
+    limits = httpx.Limits(max_keepalive_connections=0)
+    async with httpx.AsyncClient(limits=limits, trust_env=False, follow_redirects=False) as http:
+        return list(await asyncio.gather(*(_probe(http, kind, port) for kind, port in ports)))
+
+
+async def _probe(http: httpx.AsyncClient, kind: str, port: int) -> Found:
+    base = normalise_base_url(f"http://127.0.0.1:{port}")
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT):
+            status, raw = await _get(http, join(base, "models"), "", None)
+    except (TimeoutError, httpx.HTTPError):
+        return Found(kind, base, (), False)
+    if status in {401, 403}:
+        return Found(kind, base, (), True)
+    listing = parse_json(raw) if status == 200 else None
+    if at(listing, "object") != "list" and not items(at(listing, "data")):
+        return Found(kind, base, (), False)  # some other program has the port
+    told = server_kind(listing)
+    models = tuple(i for i in model_ids(listing) if can_chat(i))
+    return Found(kind if told == "OpenAI-compatible" else told, base, models, True)
