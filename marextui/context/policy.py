@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 from marextui.context.budget import reached
@@ -13,9 +14,9 @@ MAX_FAILURES = 3
 """Consecutive failures after which only a person starts the next one (case 13)."""
 MAX_PER_TURN = 3
 """Successful automatic compactions in one turn; more means that what was freed is read again at once (case 9)."""
-REFUSAL_GROWTH = 0.10
+REFUSAL_GROWTH = Fraction(1, 10)
 """Growth of H after which a compaction refused for lack of reduction is tried again (L26)."""
-CRITICAL_SHARE = 0.90
+CRITICAL_SHARE = Fraction(9, 10)
 """Share of the window from which a refusal is no longer held (L27)."""
 
 Outcome = Literal["done", "failed", "refused"]

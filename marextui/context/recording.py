@@ -98,7 +98,7 @@ def message_from_wire(raw: Mapping[str, Any], *, id: str, turn: int) -> tuple[Me
     if calls and role != "assistant":
         notes.append(f"tool calls in a {role} message left out")
         calls = []
-    if not content and not calls:
+    if not content and not calls and not (role == "tool" and raw.get("content") == ""):
         notes.append(f"{role} message without content")
     error = raw.get("error") or raw.get("is_error")
     message = Message(

@@ -1,0 +1,119 @@
+"""When a compaction runs by itself (M15–M20, L26, L27, I4, cases 1, 9, 13, 99)."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from marextui.context.policy import (
+    MAX_FAILURES,
+    MAX_PER_TURN,
+    Attempts,
+    Outcome,
+    after_attempt,
+    already_tried,
+    should_compact,
+    why_no_compaction,
+)
+
+
+@pytest.mark.parametrize(("auto", "enough", "known"), list(product([True, False], repeat=3)))
+def test_all_three_conditions_must_hold(auto: bool, enough: bool, known: bool) -> None:
+    """M20: a truth table of 8 rows, only all-true triggers."""
+    window, budget = (32_768, 27_472) if known else (None, None)
+    happens = should_compact(
+        auto=auto, messages=6 if enough else 5, window=window, budget=budget, compact_at=0.65, used=27_000
+    )
+    assert happens is (auto and enough and known)
+
+
+def test_the_first_failing_condition_is_the_one_told() -> None:
+    """M18, M19, M20 in that order (case 99: the status says why)."""
+    assert "off" in why_no_compaction(auto=False, messages=1, window=None)
+    assert "Only 1 of the 6" in why_no_compaction(auto=True, messages=1, window=None)
+    assert "unknown" in why_no_compaction(auto=True, messages=6, window=None)
+    assert "does not fit" in why_no_compaction(auto=True, messages=6, window=4096, budget=0)
+    assert why_no_compaction(auto=True, messages=6, window=4096, budget=100, tried="later") == "later"
+    assert why_no_compaction(auto=True, messages=6, window=4096, budget=100) == ""
+
+
+def test_below_the_threshold_nothing_happens_though_nothing_forbids_it() -> None:
+    """M5."""
+    for used, happens in ((17_856, False), (17_857, True)):
+        assert (
+            should_compact(auto=True, messages=6, window=32_768, budget=27_472, compact_at=0.65, used=used) is happens
+        )
+
+
+def tried(
+    attempts: Attempts, *, messages: int = 20, used: int = 18_000, turn: int = 3, window: int | None = 32_768
+) -> str:
+    return already_tried(attempts, messages=messages, used=used, turn=turn, window=window)
+
+
+def attempt(*outcomes: Outcome, messages: int = 20, used: int = 18_000, turn: int = 3) -> Attempts:
+    attempts = Attempts()
+    for outcome in outcomes:
+        attempts = after_attempt(attempts, outcome, messages=messages, used=used, turn=turn)
+    return attempts
+
+
+def test_the_first_try_is_free() -> None:
+    assert tried(Attempts()) == ""
+
+
+@pytest.mark.parametrize("outcome", ["done", "failed", "refused"])
+def test_never_twice_on_the_same_content(outcome: Outcome) -> None:
+    """I4, case 1: 35 compactions in a row."""
+    assert "Nothing new" in tried(attempt(outcome), turn=4)
+
+
+def test_after_a_success_new_content_allows_another() -> None:
+    assert tried(attempt("done"), messages=21) == ""
+
+
+def test_a_failure_is_tried_again_in_the_next_turn_only() -> None:
+    """M17."""
+    assert "next turn" in tried(attempt("failed"), messages=21, turn=3)
+    assert tried(attempt("failed"), messages=21, turn=4) == ""
+
+
+def test_three_failures_in_a_row_stop_until_one_succeeds() -> None:
+    """Case 13: the breaker; a person can always compact, and a success resets it."""
+    failures: list[Outcome] = ["failed"] * MAX_FAILURES
+    broken = attempt(*failures)
+    assert "/compact" in tried(broken, messages=99, turn=9)
+    assert tried(attempt(*failures[1:]), messages=99, turn=9) == ""
+    healed = after_attempt(broken, "done", messages=99, used=5000, turn=9)
+    assert healed.failures == 0
+    assert tried(healed, messages=120, turn=10) == ""
+
+
+@pytest.mark.parametrize(("used", "waits"), [(50_000, True), (52_000, True), (54_999, True), (55_000, False)])
+def test_a_refusal_waits_for_ten_percent(used: int, waits: bool) -> None:
+    """L26: refused at 50 000, skipped at 52 000, tried again at 55 000."""
+    refused = attempt("refused", used=50_000)
+    assert bool(tried(refused, messages=30, used=used, turn=4, window=131_072)) is waits
+
+
+@pytest.mark.parametrize(("used", "waits"), [(56_000, True), (59_000, False), (30_000, False)])
+def test_a_refusal_is_not_held_when_critical_nor_after_a_drop(used: int, waits: bool) -> None:
+    """L27 (W 65 536): not held at 90 % of the window, forgotten when the context dropped."""
+    refused = attempt("refused", used=55_000)
+    assert bool(tried(refused, messages=30, used=used, turn=4, window=65_536)) is waits
+
+
+def test_a_turn_that_fills_up_again_and_again_is_left_alone() -> None:
+    """Case 9: what a compaction frees is read again at once."""
+    often = Attempts()
+    for n in range(MAX_PER_TURN):
+        assert tried(often, messages=20 + n) == ""
+        often = after_attempt(often, "done", messages=20 + n, used=9000, turn=3)
+    assert "already" in tried(often, messages=40)
+    assert tried(often, messages=40, turn=4) == ""
+
+
+def test_successes_are_counted_per_turn() -> None:
+    later = after_attempt(attempt("done", "done"), "done", messages=50, used=9000, turn=4)
+    assert (later.in_turn, later.turn) == (1, 4)
