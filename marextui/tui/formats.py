@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from typing import Literal
 
@@ -144,3 +145,36 @@ def gauge_word(g: Gauge) -> str:
 def about(g: Gauge) -> str:
     """ "~" when the gauge's figures are estimates, else ""."""
     return "~" if g.estimated else ""
+
+
+_KEY_NAMES = {
+    "slash": "/",
+    "colon": ":",
+    "escape": "Esc",
+    "enter": "Enter",
+    "tab": "Tab",
+    "space": "Space",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
+    "up": "Up",
+    "down": "Down",
+    "left": "Left",
+    "right": "Right",
+    "question_mark": "?",
+    "at": "@",
+}
+
+
+def keys(names: str) -> str:
+    """Textual's key names as people know them: "slash,pagedown,ctrl+j" is "/ PgDn Ctrl+J"; letters stay as they are."""
+    return " ".join(_key(name.strip()) for name in names.split(",") if name.strip())
+
+
+def _key(name: str) -> str:
+    *modifiers, last = name.split("+")
+    if re.fullmatch(r"f\d+", last):
+        last = last.upper()
+    last = _KEY_NAMES.get(last, last.upper() if modifiers and len(last) == 1 else last)
+    return "+".join([*(m.capitalize() for m in modifiers), last])

@@ -273,7 +273,7 @@ class TerminalEditor:
         if problem:
             return EditOutcome(None, f"{problem} The text is kept in {path}.", path)
         try:
-            edited = await asyncio.to_thread(path.read_text, encoding="utf-8")
+            edited = (await asyncio.to_thread(path.read_bytes)).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             return EditOutcome(None, f"The edited text could not be read ({error}). It is kept in {path}.", path)
         await asyncio.to_thread(path.unlink, missing_ok=True)
