@@ -52,7 +52,7 @@ _FRENCH = {
 }
 _FIRST_REQUEST, _LATER_REQUEST, _OPEN_REQUEST = 600, 200, 1000
 _CONCLUSION, _OUTCOME, _COMMAND, _DECISION = 500, 120, 140, 240
-_COMMANDS, _DECISIONS, _READ_FILES = 6, 12, 15
+_COMMANDS, _CONSTRAINTS, _DECISIONS, _READ_FILES = 6, 15, 12, 15
 
 
 def _short(text: str, limit: int) -> str:
@@ -209,7 +209,7 @@ class _Reader:
         shown = "\n".join(i.text for i in intents)
         found: dict[str, SummaryItem] = {}
         for message in self.told:
-            for constraint in user_constraints(message) if _is_request(message) else ():
+            for constraint in user_constraints(message)[:_CONSTRAINTS] if _is_request(message) else ():
                 if " ".join(constraint.split()) not in shown:
                     found[plain(constraint)] = self.item(f"“{_short(constraint, _DECISION)}”", message.id)
             if message.role == "assistant":
@@ -278,7 +278,8 @@ class _Reader:
 
 
 _DECIDED = re.compile(
-    r"\b(?:I['’]ll (?:use|go with|keep|store|name|put)|I will use|I['’]m going (?:to use|with)|let['’]?s (?:use|go with)"
+    r"\b(?:I['’]ll (?:use|go with|keep|store|name|put)|I will use|I['’]m going (?:to use|with)"
+    r"|let['’]?s (?:use|go with)"
     r"|we['’]ll (?:use|go with)|(?:I|we)(?:['’]ve| have)? (?:decided|chose|chosen|opted|agreed|settled)|decision:"
     r"|decided to|going with|instead of using|the (?:fix|solution|root cause|cause|bug|problem|issue) (?:is|was)\b"
     r"|j['’]ai (?:choisi|décidé|opté)|nous avons (?:choisi|décidé)|on (?:utilise|garde|va utiliser)"

@@ -37,8 +37,8 @@ _STOP = """
     i if in into is it its itself just let like may me might more most must my no nor not of off on once only or other
     our out over own please s same shall she should so some such t than that the their them then there these they this
     those through to too under until up us very was we were what when where which while who whom why will with would you
-    your about after again all also am any before below between both during each few further here now one exactly finally
-    currently ever ask asked tell told say said mention mentioned happen happened answer question
+    your about after again all also am any before below between both during each few further here now one exactly
+    finally currently ever ask asked tell told say said mention mentioned happen happened answer question
     au aux avec ce ces cet cette dans de des du elle elles en est et eu il ils je la le les leur lui ma mais mes moi mon
     ne nos notre nous on ont ou par pas pour qu que quel quelle quelles quels qui sa se ses son sont sur ta te tes toi
     ton tu un une vos votre vous c d j l m n y ete etait avons avez avait quoi comment pourquoi quand combien donc
