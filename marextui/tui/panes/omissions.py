@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets.option_list import Option, OptionDoesNotExist
 
 from marextui.engine.events import OmissionInfo
 from marextui.tui import formats
@@ -150,7 +150,9 @@ class OmissionsPane(Vertical, can_focus=True):
         known = info.id in self._items
         self._items[info.id] = info
         if known:
+            self._pending = [info if p.id == info.id else p for p in self._pending]
             self._redraw(info)
+            self._write_title()
         else:
             self._rebuild_soon()
 
@@ -176,8 +178,12 @@ class OmissionsPane(Vertical, can_focus=True):
         return Option(row(info, now, glyphs_of(self.app), wide=wide), id=info.id)
 
     def _redraw(self, info: OmissionInfo) -> None:
-        if self.is_mounted and info.id in {o.id for o in self._rows.options}:
+        if not self.is_mounted:
+            return
+        try:
             self._rows.replace_option_prompt(info.id, self._option(info).prompt)
+        except OptionDoesNotExist:
+            pass  # filtered out, or in a chunk still to come
 
     def _rebuild_soon(self) -> None:
         """Once for a burst of changes."""
@@ -216,8 +222,14 @@ class OmissionsPane(Vertical, can_focus=True):
         self.query_one(".omissions--empty", Static).update(
             Content(why) if total == 0 else Content.assemble(why, line(query, 60), ". Esc clears the filter.")
         )
+        self._write_title(shown if query else None)
+
+    def _write_title(self, shown: int | None = None) -> None:
+        total = len(self._items)
+        if shown is None and self.is_mounted and self.query_one(Input).value:
+            shown = self._rows.option_count + len(self._pending)
         omitted = sum(not i.in_view for i in self._items.values())
-        count = f"{shown} of {total}" if query else f"{total}"
+        count = f"{total}" if shown is None else f"{shown} of {total}"
         self.border_title = plain(f"Omissions: {count}, {omitted} omitted" if total else "Omissions: none")
 
     # --- actions
