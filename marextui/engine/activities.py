@@ -1,0 +1,191 @@
+"""What the engine does, one at a time: run a prompt's turn, retry it, compact on demand. Each ends with a valid log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from marextui.context.entries import MessageAdded, NoticeLogged, TurnClosed, TurnEnd, TurnOpened
+from marextui.context.messages import Content, Message
+from marextui.context.sanitise import one_line
+from marextui.engine.events import ConversationRenamed, Notice, TurnFinished, TurnStarted
+from marextui.engine.modelctl import NoModel
+from marextui.engine.queue import PromptQueue
+from marextui.engine.state import EngineState
+from marextui.engine.toolrun import ToolTally
+from marextui.engine.turn import Limits, TurnFailed, TurnRunner, summary_extra
+from marextui.models.types import Connection, ModelError
+from marextui.store.database import StoreError
+
+
+@dataclass(slots=True)
+class Activities:
+    """Coroutines the worker runs as tasks; cancelling one is an interrupt."""
+
+    state: EngineState
+    queue: PromptQueue
+
+    async def prompt(self, content: Content) -> None:
+        """Log a user message as a new turn and run it."""
+        state = self.state
+        turn = state.session.conversation.turn + 1
+        message = Message(state.ids.new("m"), "user", content, origin="user", turn=turn)
+        try:
+            await state.archive.ensure_created(state.clock.now())
+            await state.session.append(TurnOpened(turn), MessageAdded(message))
+        except StoreError as problem:
+            self.queue.put_back(content)
+            state.store_failed(problem)
+            return
+        await self._name_by(message)
+        await self.turn(turn)
+
+    async def _name_by(self, message: Message) -> None:
+        """A conversation without a title takes the first line of its first message."""
+        title = one_line(message.text.strip(), 60)
+        if self.state.session.title or not title:
+            return
+        with contextlib.suppress(StoreError):  # a title is a convenience: the turn must not fail for it
+            await self.state.archive.rename(title)
+            self.state.bus.emit(ConversationRenamed(self.state.session.id, title))
+
+    async def connect(self) -> None:
+        """Make the model ready; failures were announced by the control and will be met again by a prompt."""
+        with contextlib.suppress(ModelError, NoModel):
+            await self.state.connected()
+
+    async def retry(self, what: Literal["turn", "model"]) -> None:
+        """Run the failed turn again from where it stopped; a model that died is started anew first."""
+        state = self.state
+        connection = state.control.connection
+        if what == "model" or state.control.failed or (connection is not None and not connection.alive):
+            await state.control.drop()
+        turn = state.session.conversation.turn
+        if what != "turn" or not turn:
+            await self.connect()
+            return
+        try:
+            await state.session.append(TurnOpened(turn))
+        except StoreError as problem:
+            state.store_failed(problem)
+            return
+        await self.turn(turn)
+
+    async def turn(self, turn: int) -> None:
+        """One turn with every way it can end; its closing entry is always written (I5)."""
+        state = self.state
+        started = state.clock.monotonic()
+        end: TurnEnd = "done"
+        failure: TurnFailed | None = None
+        runner: TurnRunner | None = None
+        state.bus.emit(TurnStarted(turn))
+        state.runner.tally = ToolTally()
+        state.compactor.usages.clear()
+        try:
+            await state.purge()
+            await state.refresh_memory()
+            state.bus.enter("loading")
+            runner = self._runner(await state.connected())
+            await runner.run(turn)
+        except asyncio.CancelledError:
+            end = "interrupted"
+        except NoModel as problem:
+            failure = TurnFailed("error", f"The message was not sent: {problem}.", "Choose a model with /model.")
+        except ModelError as problem:
+            failure = TurnFailed("error", problem.message, problem.hint)
+        except TurnFailed as problem:
+            failure = problem
+        except StoreError as problem:
+            end = "error"
+            state.store_failed(problem)
+        if failure is not None:
+            end = failure.end
+        await self._close(turn, end, failure, runner, state.clock.monotonic() - started)
+
+    def _runner(self, connection: Connection) -> TurnRunner:
+        state = self.state
+        rounds = state.policy.max_tool_rounds
+        if connection.max_tool_rounds is not None:
+            rounds = min(rounds, connection.max_tool_rounds)
+        return TurnRunner(
+            session=state.session,
+            chat=connection.chat,
+            host=state,
+            meter=state.meter,
+            omitter=state.omitter,
+            compactor=state.compactor,
+            tools=state.runner,
+            bus=state.bus,
+            clock=state.clock,
+            ids=state.ids,
+            limits=Limits(
+                tool_rounds=rounds,
+                max_tokens=state.meter.reserve() or None,
+                temperature=state.policy.temperature,
+                local=connection.choice.local,
+                tools=connection.supports_tools,
+                on_refused=state.policy.on_refused,
+                offline_summaries=state.policy.offline_summaries,
+            ),
+            on_view=state.on_view,
+        )
+
+    async def _close(
+        self, turn: int, end: TurnEnd, failure: TurnFailed | None, runner: TurnRunner | None, seconds: float
+    ) -> None:
+        state = self.state
+        totals = runner.totals if runner else None
+        line = state.usage.line(turn, totals, seconds, state.control.choice)
+        note = one_line(failure.reason, 500) if failure else ""
+        closing = TurnClosed(turn, end, line.inp, line.out, line.cache_read, round(seconds, 3), line.model, note)
+        try:
+            logged = (NoticeLogged("error", note),) if note else ()
+            await state.session.append(*logged, closing)
+        except StoreError as problem:
+            state.store_failed(problem)
+        if failure is not None:
+            state.retryable = "turn" if failure.retry else ""
+            state.bus.emit(Notice("error", failure.reason, failure.hint, "retry" if failure.retry else ""))
+        elif end == "done":
+            state.retryable = ""
+        reading = state.reading()
+        state.meter.turn_ended(reading.used)
+        state.gauge_changed(reading)
+        state.bus.emit(TurnFinished(turn, end, line))
+        problem_text = await state.usage.record(
+            line, state.session.id, end, totals, state.runner.tally, reading, state.compactor.usages
+        )
+        state.warn_once(problem_text)
+
+    async def compact(self, *, offline: bool) -> None:
+        """`/compact` (M21): forced, whatever the threshold and the number of messages say."""
+        state = self.state
+        offline = offline or state.policy.offline_summaries
+        chat = None
+        extra: dict[str, Any] = {}
+        state.compactor.usages.clear()
+        try:
+            await state.desk.refresh()
+            if not offline:
+                connection = await state.connected()
+                chat, extra = connection.chat, summary_extra(connection.choice.local)
+            await state.compactor.compact(
+                state.session,
+                state.reading(),
+                trigger="manual",
+                chat=chat,
+                offline=offline,
+                extra=extra,
+                dated=state.today(),
+            )
+        except asyncio.CancelledError:
+            state.bus.emit(Notice("info", "Compaction cancelled; nothing was changed."))
+        except (ModelError, NoModel) as problem:
+            hint = "/compact offline summarises without a model."
+            state.bus.emit(Notice("error", f"Compaction did not run: {problem}", hint))
+        except StoreError as problem:
+            state.store_failed(problem)
+        await state.refresh_memory()
+        state.refresh_gauge()

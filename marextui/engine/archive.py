@@ -1,0 +1,177 @@
+"""Opens, lists, pages, names and exports conversations; holds the one that is open."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from marextui.context.entries import Record
+from marextui.context.fold import Conversation, fold
+from marextui.context.messages import Message, canonical_json, to_wire
+from marextui.context.sanitise import sanitise
+from marextui.context.tokens import TokenLedger
+from marextui.engine.api import ConversationInfo, HistoryPage
+from marextui.engine.bus import Bus
+from marextui.engine.events import ConversationOpened, Notice
+from marextui.engine.ports import Clock, Ids
+from marextui.engine.session import Session
+from marextui.store.database import StoreError
+from marextui.store.log import ConversationRow, LogStore
+
+NEW = ""
+LATEST = "latest"
+
+
+@dataclass(slots=True)
+class Archive:
+    """Conversations of one log store, `project` being the slug of the current project.
+
+    `wanted` is what to open first: `NEW`, `LATEST` of this project, or an id (a unique beginning of one will do).
+    """
+
+    store: LogStore
+    project: str
+    root: Path
+    bus: Bus
+    clock: Clock
+    ids: Ids
+    new_ledger: Callable[[], TokenLedger]
+    location: str = ""
+    wanted: str = NEW
+    _session: Session | None = None
+    _created: bool = field(default=False)
+
+    @property
+    def session(self) -> Session:
+        """The open conversation. Raises RuntimeError before `open_first`: a defect, not a user's doing."""
+        if self._session is None:
+            raise RuntimeError("no conversation is open")
+        return self._session
+
+    async def open_first(self) -> None:
+        """Open what was asked for; what cannot be found becomes a new conversation and a notice."""
+        row: ConversationRow | None = None
+        if self.wanted == LATEST:
+            row = await self.store.latest(self.project)
+            if row is None:
+                self.bus.emit(Notice("info", "There is no earlier conversation in this project; this is a new one."))
+        elif self.wanted:
+            row = await self.store.find(self.wanted)
+            if row is None:
+                hint = "/resume lists the conversations there are."
+                self.bus.emit(Notice("warning", f"No conversation {self.wanted!r}; this is a new one.", hint))
+        await self._open(row)
+
+    async def open(self, conversation_id: str | None) -> None:
+        """Open a conversation by id, None: a new one. Raises `StoreError` when there is none of that id."""
+        row = None
+        if conversation_id is not None:
+            row = await self.store.find(conversation_id)
+            if row is None:
+                raise StoreError(f"there is no conversation {conversation_id!r}")
+        await self._open(row)
+
+    async def _open(self, row: ConversationRow | None) -> None:
+        records: tuple[Record, ...] = ()
+        if row is None:
+            conversation_id, title = self.ids.new("c"), ""
+            conversation = Conversation()
+        else:
+            conversation_id, title = row.id, row.title
+            records = await self.store.records(row.id)
+            conversation = await asyncio.to_thread(fold, [r.entry for r in records])
+        self._created = row is not None
+        self._session = Session(
+            conversation_id,
+            self.store,
+            self.bus,
+            self.clock,
+            self.new_ledger(),
+            conversation,
+            title,
+            records[-1].seq if records else 0,
+        )
+        self.bus.emit(ConversationOpened(conversation_id, title, row is not None, len(records)))
+        if conversation.open_turn:
+            hint = "Its last turn was cut off; retry or send a message to go on."
+            self.bus.emit(Notice("warning", "This conversation was interrupted by a crash; nothing was lost.", hint))
+
+    async def ensure_created(self, at: float) -> None:
+        """Write the conversation's row before its first entry: an empty conversation leaves no trace."""
+        if not self._created:
+            session = self.session
+            await self.store.create(session.id, project=self.project, title=session.title, at=at)
+            self._created = True
+
+    async def rename(self, title: str) -> None:
+        await self.store.rename(self.session.id, title)
+        self.session.title = title
+
+    async def page(self, before_seq: int | None, limit: int) -> HistoryPage:
+        """Records of the open conversation before `before_seq`, newest page first (issue: tail first)."""
+        if not self._created:
+            return HistoryPage((), 0, False)
+        records, more = await self.store.page(self.session.id, before_seq=before_seq, limit=limit)
+        return HistoryPage(records, records[0].seq if records else 0, more)
+
+    async def conversations(self, query: str) -> list[ConversationInfo]:
+        """This project's first, newest first; then those of other projects."""
+        rows = await self.store.conversations(project=None, query=query)
+        rows.sort(key=lambda r: (r.project != self.project, -r.updated_at))
+        return [
+            ConversationInfo(r.id, r.title, r.project, r.created_at, r.updated_at, r.messages, r.turns) for r in rows
+        ]
+
+    async def export(self, path: str, fmt: Literal["markdown", "json"]) -> str:
+        """Write the whole log of the open conversation; returns the full path. Raises OSError."""
+        target = Path(os.path.expanduser(path))
+        if not target.is_absolute():
+            target = self.root / target
+        conversation = self.session.conversation
+        text = to_json(conversation) if fmt == "json" else to_markdown(self.session.title, conversation)
+        await asyncio.to_thread(_write, target, text)
+        return str(target)
+
+    async def close(self) -> None:
+        await self.store.close()
+
+
+def _write(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+
+
+def to_json(conversation: Conversation) -> str:
+    """One message per line in OpenAI chat form: what `marextui replay` reads."""
+    return "".join(canonical_json(to_wire(m, echo_reasoning=True)) + "\n" for m in conversation.messages)
+
+
+def to_markdown(title: str, conversation: Conversation) -> str:
+    """The conversation for people: every message in full, tool outputs in fences that their content cannot close."""
+    lines = [f"# {sanitise(title) or 'Conversation'}", ""]
+    for message in conversation.messages:
+        lines += [f"## {_heading(message)}", ""]
+        if message.role == "tool":
+            lines += _fenced(sanitise(message.text, max_line=1_000_000))
+        elif message.text:
+            lines += [sanitise(message.text, max_line=1_000_000), ""]
+        for call in message.tool_calls:
+            lines += [f"Calls **{sanitise(call.name)}**:", "", *_fenced(sanitise(call.arguments, max_line=1_000_000))]
+    return "\n".join(lines)
+
+
+def _heading(message: Message) -> str:
+    if message.role == "tool":
+        return f"Result of {sanitise(message.name) or 'a tool'}"
+    return {"user": "You", "assistant": "Assistant"}.get(message.role, "System")
+
+
+def _fenced(text: str) -> list[str]:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return [fence, text, fence, ""]

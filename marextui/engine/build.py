@@ -1,0 +1,167 @@
+"""Puts the engine together from settings and paths: the only place that knows every part's real implementation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from marextui import paths
+from marextui.context.tokens import CountText, TokenLedger
+from marextui.engine.archive import NEW, Archive
+from marextui.engine.bus import Bus
+from marextui.engine.compactor import Compactor
+from marextui.engine.desk import Desk, Memory
+from marextui.engine.engine import Engine
+from marextui.engine.meter import Meter
+from marextui.engine.modelctl import ModelControl
+from marextui.engine.omitter import Omissions, Omitter
+from marextui.engine.permissions import Decision, Permissions
+from marextui.engine.ports import Clock, Ids, RandomIds, SystemClock
+from marextui.engine.setup import Setup
+from marextui.engine.state import EngineState, Policy
+from marextui.engine.toolrun import Titles, ToolRunner
+from marextui.engine.usage import Journal, UsageBook
+from marextui.models.hub import Hub
+from marextui.models.tokenizer import load_counter
+from marextui.models.types import ModelHub
+from marextui.settings import Settings
+from marextui.store.log import LogStore
+from marextui.store.memory import MemoryStore
+from marextui.store.omissions import OmissionStore
+from marextui.store.usage import UsageJournal
+from marextui.tools import titles
+from marextui.tools.box import default_toolbox
+from marextui.tools.types import ToolBox
+
+
+@dataclass(slots=True)
+class Parts:
+    """Replaceable parts; tests and replays bring their own."""
+
+    hub: ModelHub
+    log: LogStore
+    omissions: Omissions
+    memory: Memory
+    journal: Journal | None
+    box: ToolBox
+    titles: Titles
+    count: CountText
+    clock: Clock
+    ids: Ids
+
+
+def assemble(
+    parts: Parts,
+    policy: Policy,
+    *,
+    project: str,
+    root: Path,
+    setup: Setup,
+    retention_days: int = 30,
+    wanted: str = NEW,
+    location: str = "",
+    unattended: dict[str, Decision] | None = None,
+    show_project: bool = True,
+) -> Engine:
+    """An engine over `parts`. `project` is the slug conversations are filed under, `root` the project folder."""
+    bus = Bus()
+
+    def new_ledger() -> TokenLedger:
+        """A fresh ledger for another conversation; what was learned of the model's tokenizer stays."""
+        meter.ledger = TokenLedger(parts.count, meter.ledger.factor)
+        return meter.ledger
+
+    meter = Meter(TokenLedger(parts.count), policy.compact_at, policy.max_output, policy.reserve_override)
+    omitter = Omitter(parts.omissions, bus, parts.clock, retention_days, policy.omit_after_turns)
+    permissions = Permissions(bus, parts.ids, unattended)
+    state = EngineState(
+        policy=policy,
+        bus=bus,
+        clock=parts.clock,
+        ids=parts.ids,
+        control=ModelControl(parts.hub, bus),
+        archive=Archive(
+            parts.log, project, root, bus, parts.clock, parts.ids, new_ledger, location=location, wanted=wanted
+        ),
+        omitter=omitter,
+        desk=Desk(parts.memory, omitter, bus, str(root) if show_project else ""),
+        meter=meter,
+        runner=ToolRunner(parts.box, parts.titles, permissions, omitter, bus, parts.clock, parts.ids),
+        permissions=permissions,
+        usage=UsageBook(parts.journal, parts.clock),
+        compactor=Compactor(bus, parts.clock, meter, parts.memory, strategy=policy.strategy),
+    )
+    return Engine(state, setup)
+
+
+def policy_from(settings: Settings) -> Policy:
+    """The engine's share of the settings."""
+    return Policy(
+        compact_at=settings.compact_at,
+        auto_compress=settings.auto_compress,
+        omit_after_turns=settings.omit_after_turns,
+        max_output=settings.max_output,
+        max_tool_rounds=settings.max_tool_rounds,
+        temperature=settings.temperature,
+        window_override=settings.window,
+    )
+
+
+def build_hub(settings: Settings, env: Mapping[str, str], *, probe: bool = True) -> Hub:
+    """The model hub of the product."""
+    return Hub(
+        cache_dir=paths.cache_dir(),
+        log_dir=paths.data_dir() / "logs",
+        home=Path.home(),
+        env=env,
+        base_url=settings.base_url,
+        api_key=settings.api_key,
+        model=settings.model,
+        window_override=settings.window,
+        local_window=settings.local_window,
+        silence_timeout=float(settings.request_timeout),
+        probe=probe,
+    )
+
+
+async def build_engine(
+    settings: Settings,
+    *,
+    cwd: Path,
+    wanted: str = NEW,
+    unattended: dict[str, Decision] | None = None,
+    env: Mapping[str, str] | None = None,
+    root: Path | None = None,
+) -> Engine:
+    """The engine of the product for the project around `cwd`. Raises `StoreError` when the log cannot be opened."""
+    project_root = root or paths.project_root(cwd)
+    clock = SystemClock()
+    database = paths.conversations_db()
+    paths.ensure_private(database.parent)
+    hub = build_hub(settings, env if env is not None else os.environ)
+    parts = Parts(
+        hub=hub,
+        log=await LogStore.open(database),
+        omissions=OmissionStore(paths.omissions_dir(project_root), clock.now),
+        memory=MemoryStore(paths.memory_dir(project_root), project_root),
+        journal=UsageJournal(paths.project_marex(project_root)) if settings.persist_usage else None,
+        box=default_toolbox(project_root, bash_timeout=settings.bash_timeout),
+        titles=cast(Titles, titles),
+        count=await load_counter(),
+        clock=clock,
+        ids=RandomIds(),
+    )
+    return assemble(
+        parts,
+        policy_from(settings),
+        project=paths.project_slug(project_root),
+        root=project_root,
+        setup=Setup(hub, project_root, paths.config_file()),
+        retention_days=settings.memory_retention_days,
+        wanted=wanted,
+        location=str(database),
+        unattended=unattended,
+    )

@@ -1,0 +1,109 @@
+"""The desk of a conversation: memory, rules and the omission list around it, read from disk when they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from marextui.context.memory import MemoryEntry, excerpt, excerpt_limit, parse_memory, rules_excerpt
+from marextui.engine.bus import Bus
+from marextui.engine.events import MemoryChanged, MemoryEntryInfo, MemoryReport, Notice
+from marextui.engine.omitter import DAY, Omitter
+from marextui.engine.prompt import SystemPart, system_part
+
+
+class Memory(Protocol):
+    """`store.memory.MemoryStore`: MAREX.md and MEMORY.md on disk. All raise OSError."""
+
+    @property
+    def rules_path(self) -> Path: ...
+    @property
+    def memory_path(self) -> Path: ...
+    async def read(self) -> str: ...
+    async def feed(self, entry: MemoryEntry) -> None: ...
+    async def clear(self) -> None: ...
+    async def size(self) -> int: ...
+    async def rules(self) -> tuple[str, bool]: ...
+    async def stamp(self) -> tuple[object, ...]: ...
+
+
+@dataclass(slots=True)
+class Desk:
+    """What of memory is on the desk now. `refresh` is called at every turn start; the text in between does not move."""
+
+    memory: Memory
+    omitter: Omitter
+    bus: Bus
+    project: str
+    rules: str = ""
+    notes: str = ""
+    _stamp: tuple[object, ...] | None = None
+    _noticed: set[str] = field(default_factory=set)
+    _part: tuple[tuple[object, ...], SystemPart] | None = None
+
+    async def refresh(self) -> bool:
+        """Re-read MAREX.md and MEMORY.md if they changed (M31); True when they had. A read error is a notice."""
+        try:
+            stamp = await self.memory.stamp()
+            if stamp == self._stamp:
+                return False
+            self.rules, _ = await self.memory.rules()
+            self.notes = await self.memory.read()
+        except OSError as problem:
+            self._tell(
+                f"Memory could not be read: {problem.strerror or problem}", "The conversation goes on without it."
+            )
+            return False
+        self._stamp = stamp
+        return True
+
+    def _tell(self, text: str, hint: str = "") -> None:
+        if text not in self._noticed:
+            self._noticed.add(text)
+            self.bus.emit(Notice("warning", text, hint))
+
+    def system_part(self, window: int | None, tools: tuple[Mapping[str, Any], ...], base: str) -> SystemPart:
+        """The system part as it would be sent now (remembered while nothing of it changes)."""
+        key = (self.rules, self.notes, window, tools, base)
+        if self._part is None or self._part[0] != key:
+            part = system_part(
+                base=base, project=self.project, rules=self.rules, memory=self.notes, window=window, tools=tools
+            )
+            for notice in part.notices:
+                self._tell(notice)
+            self._part = (key, part)
+        return self._part[1]
+
+    async def report(self, window: int | None) -> MemoryReport:
+        """`/memory` (M36)."""
+        await self.refresh()
+        metas = await self.omitter.store.all()
+        oldest = min((m.created_at for m in metas), default=None)
+        days = self.omitter.days
+        left = None
+        if oldest is not None and days > 0:
+            left = max(0.0, days - (self.omitter.clock.now() - oldest) / DAY)
+        shown, truncated = rules_excerpt(self.rules)
+        return MemoryReport(
+            rules_path=str(self.memory.rules_path),
+            rules=shown,
+            rules_truncated=truncated,
+            memory_path=str(self.memory.memory_path),
+            memory_bytes=await self.memory.size(),
+            entries=tuple(
+                MemoryEntryInfo(e.date, e.conversation_id, e.cycle, e.facts) for e in parse_memory(self.notes)
+            ),
+            injected=excerpt(self.notes, window),
+            injected_limit=excerpt_limit(window),
+            omissions=len(metas),
+            omissions_bytes=await self.omitter.store.total_bytes(),
+            oldest_omission_at=oldest,
+            days_to_purge=left,
+            retention_days=days,
+        )
+
+    async def announce(self, window: int | None) -> None:
+        """Tell the screen what memory holds now."""
+        self.bus.emit(MemoryChanged(await self.report(window)))

@@ -1,0 +1,290 @@
+"""The engine: one conversation, one activity at a time, everything else queued. Implements `engine.api.EngineApi`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal
+
+from marextui.context.messages import Content
+from marextui.context.sanitise import one_line
+from marextui.engine.activities import Activities
+from marextui.engine.api import Answer, ConversationInfo, HistoryPage, ModelOption, SetupReport, StatusReport
+from marextui.engine.events import ConversationRenamed, Event, MemoryReport, Notice, OmissionInfo, QueuedPrompt
+from marextui.engine.permissions import Decision
+from marextui.engine.queue import PromptQueue
+from marextui.engine.session import Session
+from marextui.engine.setup import Setup
+from marextui.engine.state import EngineState
+from marextui.store.database import StoreError
+
+log = logging.getLogger("marextui.engine")
+
+Job = Coroutine[Any, Any, None]
+
+
+class Engine:
+    """Takes commands, runs activities. Create it with `engine.build.build_engine`."""
+
+    def __init__(self, state: EngineState, setup: Setup) -> None:
+        self.state = state
+        self._setup = setup
+        self._queue = PromptQueue(state.bus, state.ids)
+        self._do = Activities(state, self._queue)
+        self._compact_asked: Literal["", "model", "offline"] = ""
+        self._retry_asked: Literal["", "turn", "model"] = ""
+        self._wake = asyncio.Event()
+        self._activity: asyncio.Task[None] | None = None
+        self._interrupted = False
+        self._worker: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        return self.state.bus.subscribe(listener)
+
+    @property
+    def session(self) -> Session:
+        return self.state.session
+
+    @property
+    def busy(self) -> bool:
+        return self._activity is not None
+
+    async def start(self, *, connect: bool = True) -> None:
+        """Open the conversation, paint the gauge, then make the model ready in the background."""
+        await self.state.archive.open_first()
+        await self.state.opened()
+        self._worker = asyncio.create_task(self._work(), name="engine worker")
+        if connect:
+            self._spawn(self._do.connect())
+
+    async def close(self) -> None:
+        """Interrupt what runs and let it write its end; then close the model and the log."""
+        self._closing = True
+        await self._stop_activity()
+        tasks = [t for t in (self._worker, *self._background) if t is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self.state.control.drop()
+        await self.state.archive.close()
+
+    async def _stop_activity(self) -> None:
+        self.interrupt()
+        if self._activity is not None:
+            await asyncio.wait({self._activity})
+
+    def _spawn(self, work: Job) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        task.add_done_callback(self._report_crash)
+
+    def _report_crash(self, task: asyncio.Task[None]) -> None:
+        """A defect of ours must be seen, not swallowed: it becomes an error people can report."""
+        problem = None if task.cancelled() else task.exception()
+        if problem is None:
+            return
+        log.error("internal error", exc_info=problem)
+        text = f"Internal error: {type(problem).__name__}: {problem}"
+        hint = "Your conversation is saved up to the last message. Please report this."
+        self.state.bus.emit(Notice("error", text, hint, "retry" if self.state.retryable else ""))
+
+    # -- the worker --------------------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while not self._closing and (job := self._next_job()) is not None:
+                self._interrupted = False
+                self._activity = asyncio.create_task(job, name="engine activity")
+                await asyncio.wait({self._activity})
+                activity, self._activity = self._activity, None
+                if self._interrupted and len(self._queue):
+                    self._queue.paused = True
+                    text = f"Stopped; {len(self._queue)} queued message(s) wait."
+                    hint = "Send a message or retry to go on, or drop them from the queue."
+                    self.state.bus.emit(Notice("info", text, hint, "retry"))
+                self.state.bus.enter("idle")
+                self._report_crash(activity)
+
+    def _next_job(self) -> Job | None:
+        if self._compact_asked:
+            offline, self._compact_asked = self._compact_asked == "offline", ""
+            return self._do.compact(offline=offline)
+        if self._retry_asked:
+            what, self._retry_asked = self._retry_asked, ""
+            return self._do.retry(what)
+        prompt = self._queue.take()
+        return self._do.prompt(prompt.content) if prompt else None
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    def submit(self, text: str) -> None:
+        self.submit_content(text)
+
+    def submit_content(self, content: Content) -> None:
+        """As `submit`, for contents with parts (images)."""
+        if self._queue.add(content, announce=self.busy):
+            self._wake.set()
+
+    def edit_queued(self, prompt_id: str, text: str) -> bool:
+        return self._queue.edit(prompt_id, text)
+
+    def drop_queued(self, prompt_id: str) -> QueuedPrompt | None:
+        return self._queue.drop(prompt_id)
+
+    def interrupt(self) -> None:
+        if self._activity is None or self._interrupted:
+            return
+        self._interrupted = True
+        self.state.bus.enter("interrupting")
+        self._activity.cancel()
+
+    def retry(self) -> None:
+        """Try the failed turn or model start again; with nothing failed, let a paused queue go on."""
+        if self.state.retryable:
+            self._retry_asked, self.state.retryable = self.state.retryable, ""
+        elif self.state.control.failed:
+            self._retry_asked = "model"
+        self._queue.paused = False
+        self._wake.set()
+
+    def compact(self, *, offline: bool = False) -> None:
+        self._compact_asked = "offline" if offline else "model"
+        if self.busy:
+            self.state.bus.emit(Notice("info", "Compaction will run when this turn has ended."))
+        self._wake.set()
+
+    def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None:
+        self.state.permissions.answer(request_id, Decision(answer, reason))
+
+    # -- conversations -----------------------------------------------------------------------------------------------
+
+    async def open_conversation(self, conversation_id: str | None) -> None:
+        await self._stop_activity()
+        try:
+            await self.state.archive.open(conversation_id)
+        except StoreError as problem:
+            self.state.bus.emit(Notice("error", f"The conversation could not be opened: {problem}"))
+            return
+        await self.state.opened()
+
+    async def rename(self, title: str) -> None:
+        cleaned = one_line(title.strip(), 200)
+        if not cleaned:
+            self.state.bus.emit(Notice("warning", "A title needs some text.", "/rename My title"))
+            return
+        try:
+            await self.state.archive.ensure_created(self.state.clock.now())
+            await self.state.archive.rename(cleaned)
+        except StoreError as problem:
+            self.state.store_failed(problem)
+            return
+        self.state.bus.emit(ConversationRenamed(self.session.id, cleaned))
+
+    async def page(self, before_seq: int | None, limit: int) -> HistoryPage:
+        return await self.state.archive.page(before_seq, limit)
+
+    async def conversations(self, query: str = "") -> list[ConversationInfo]:
+        return await self.state.archive.conversations(query)
+
+    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown") -> str:
+        return await self.state.archive.export(path, fmt)
+
+    async def message_text(self, message_id: str) -> str:
+        message = self.session.conversation.message(message_id)
+        return message.text if message else ""
+
+    # -- models ------------------------------------------------------------------------------------------------------
+
+    async def models(self) -> list[ModelOption]:
+        return await self.state.control.options()
+
+    async def select_model(self, option_id: str) -> None:
+        await self._stop_activity()
+        if not await self.state.control.select(option_id):
+            self.state.bus.emit(Notice("warning", "That model is no longer there.", "Open /model again."))
+            return
+        self._model_changed()
+
+    async def configure_endpoint(self, base_url: str, api_key: str, model: str) -> str:
+        problem, choice = await self._setup.configure(base_url, api_key, model)
+        if problem or choice is None:
+            return problem
+        await self._stop_activity()
+        await self.state.control.use(choice)
+        self._model_changed()
+        return ""
+
+    def _model_changed(self) -> None:
+        self.state.forget_window()
+        self.state.refresh_gauge()
+        self._spawn(self._do.connect())
+
+    async def setup(self) -> SetupReport:
+        return await self._setup.report(await self.state.control.options())
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    async def status(self) -> StatusReport:
+        """`/status` (M22)."""
+        state = self.state
+        reading = state.reading()
+        why = state.why_not(reading)
+        conversation = self.session.conversation
+        last = conversation.compactions[-1] if conversation.compactions else None
+        told = "none"
+        if last is not None:
+            told = (
+                f"cycle {last.cycle} ({last.trigger}): {last.tokens_before} → {last.tokens_after} tokens, "
+                f"{last.messages_before} → {last.messages_after} messages"
+            )
+        choice = state.control.choice
+        return StatusReport(
+            model=state.control.label,
+            server=choice.base_url if choice else "",
+            conversation_id=self.session.id,
+            title=self.session.title,
+            turns=conversation.turn,
+            messages=len(conversation.messages),
+            gauge=state.meter.gauge(self.session, reading, auto=state.policy.auto_compress, why_not=why),
+            auto_compress=state.policy.auto_compress,
+            last_compaction=told,
+            last_failure=state.compactor.last_failure,
+            why_no_compaction=why,
+            usage=state.usage.lines(),
+            data_path=state.archive.location,
+        )
+
+    async def omissions(self) -> list[OmissionInfo]:
+        return await self.state.omitter.list(self.session)
+
+    async def read_omission(self, omission_id: str) -> str | None:
+        return await self.state.omitter.read(omission_id)
+
+    async def memory(self) -> MemoryReport:
+        return await self.state.desk.report(self.state.meter.window.tokens)
+
+    async def clear_memory(self) -> None:
+        try:
+            await self.state.desk.memory.clear()
+        except OSError as problem:
+            text = f"MEMORY.md could not be cleared: {problem.strerror or problem}"
+            self.state.bus.emit(Notice("error", text))
+        await self.reload_memory()
+
+    async def reload_memory(self) -> None:
+        await self.state.desk.refresh()
+        await self.state.desk.announce(self.state.meter.window.tokens)
+        if not self.busy:
+            self.state.refresh_gauge()
+
+    async def project_files(self) -> tuple[str, ...]:
+        return await self._setup.project_files()

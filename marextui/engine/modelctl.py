@@ -1,0 +1,104 @@
+"""Keeps the connection to the chosen model: starts it in the background, restarts it on retry, switches it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from marextui.engine.api import ModelOption
+from marextui.engine.bus import Bus
+from marextui.engine.events import ModelFailed, ModelLoading, ModelNeeded, ModelReady
+from marextui.models.types import Connection, LoadProgress, ModelChoice, ModelError, ModelHub
+
+
+class NoModel(Exception):
+    """Nothing is configured, installed or running."""
+
+
+def option_id(choice: ModelChoice) -> str:
+    """The opaque id a screen picks `choice` by."""
+    return f"{choice.kind}|{choice.base_url}|{choice.name}"
+
+
+@dataclass(slots=True)
+class ModelControl:
+    """One connection at a time. `ensure` is single-flight: the background start and a first prompt share it."""
+
+    hub: ModelHub
+    bus: Bus
+    choice: ModelChoice | None = None
+    connection: Connection | None = None
+    failed: str = ""
+    _task: asyncio.Task[Connection] | None = None
+    _known: dict[str, ModelChoice] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return self.choice.label if self.choice else ""
+
+    async def ensure(self) -> Connection:
+        """The ready connection, connecting if needed. Raises `ModelError`, `NoModel`.
+
+        Cancelling the caller does not stop a start under way: the model will be there for the next try.
+        """
+        if self.connection is not None:
+            return self.connection
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._connect())
+        return await asyncio.shield(self._task)
+
+    async def _connect(self) -> Connection:
+        if self.choice is None:
+            self.choice = await self.hub.default()
+        if self.choice is None:
+            self.bus.emit(ModelNeeded())
+            raise NoModel("no model is configured, installed or running")
+        choice = self.choice
+        self.bus.emit(ModelLoading(choice.label, "connecting"))
+
+        def progress(p: LoadProgress) -> None:
+            self.bus.emit(ModelLoading(choice.label, p.stage, p.done, p.total))
+
+        try:
+            connection = await self.hub.connect(choice, progress)
+        except ModelError as problem:
+            self.failed = problem.message
+            self.bus.emit(ModelFailed(choice.label, problem.message, problem.hint))
+            raise
+        self.failed = ""
+        self.connection = connection
+        window = connection.window
+        self.bus.emit(ModelReady(choice.label, choice.local, connection.supports_tools, window.tokens, window.source))
+        return connection
+
+    async def drop(self) -> None:
+        """Close the connection (ends a child process); the next `ensure` connects again."""
+        task, self._task = self._task, None
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            await connection.aclose()
+
+    async def options(self) -> list[ModelOption]:
+        """Everything usable now, for the picker; remembers the choices behind the ids."""
+        choices = await self.hub.choices()
+        if self.choice is not None and option_id(self.choice) not in {option_id(c) for c in choices}:
+            choices = [self.choice, *choices]
+        self._known = {option_id(c): c for c in choices}
+        current = option_id(self.choice) if self.choice else ""
+        return [ModelOption(key, c.label, c.detail, c.kind, c.local, key == current) for key, c in self._known.items()]
+
+    async def select(self, key: str) -> bool:
+        """Switch to the option `key`; False when it is not known. Connects in the background."""
+        choice = self._known.get(key)
+        if choice is None:
+            return False
+        await self.use(choice)
+        return True
+
+    async def use(self, choice: ModelChoice) -> None:
+        """Switch to `choice`."""
+        await self.drop()
+        self.choice = choice

@@ -1,0 +1,192 @@
+"""Keeps bulky tool outputs: stores them when they are produced, replaces them by markers when they have grown old."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from marextui.context.entries import OmissionRef, OutputsOmitted, OutputStored
+from marextui.context.messages import Message
+from marextui.context.omission import OMIT_OVER, Eligible, cap_output, eligible, expired, fits, marker
+from marextui.engine.bus import Bus
+from marextui.engine.events import OmissionInfo, OmissionRead, OmissionStored, OutputsReplaced
+from marextui.engine.ports import Clock
+from marextui.engine.session import Session
+
+DAY = 86_400.0
+
+
+class StoredOutput(Protocol):
+    """What the store tells of an entry (`store.omissions.OmissionMeta`)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def what(self) -> str: ...
+    @property
+    def chars(self) -> int: ...
+    @property
+    def stored_chars(self) -> int: ...
+    @property
+    def created_at(self) -> float: ...
+    @property
+    def reads(self) -> int: ...
+    @property
+    def preview(self) -> str: ...
+    @property
+    def conversation_id(self) -> str: ...
+    @property
+    def message_id(self) -> str: ...
+
+
+class Omissions(Protocol):
+    """The omission store (`store.omissions.OmissionStore`)."""
+
+    async def put(self, text: str, *, tool: str, what: str, conversation_id: str, message_id: str) -> StoredOutput: ...
+    async def get(self, omission_id: str) -> str | None: ...
+    async def all(self) -> Sequence[StoredOutput]: ...
+    async def mark_read(self, omission_id: str) -> int: ...
+    async def purge(self, days: int) -> list[str]: ...
+    async def why_missing(self, omission_id: str, days: int) -> str: ...
+    async def total_bytes(self) -> int: ...
+
+
+@dataclass(slots=True)
+class Omitter:
+    """Applies M23–M30 to a session with a store. `days` is the retention (0: for ever)."""
+
+    store: Omissions
+    bus: Bus
+    clock: Clock
+    days: int
+    omit_after_turns: int
+
+    def info(self, meta: StoredOutput, *, in_view: bool) -> OmissionInfo:
+        """The row the omissions browser shows; `days_left` counts down to the purge (M29)."""
+        left = None
+        if self.days > 0:
+            left = max(0.0, self.days - (self.clock.now() - meta.created_at) / DAY)
+        return OmissionInfo(
+            id=meta.id,
+            tool=meta.tool,
+            what=meta.what,
+            chars=meta.chars,
+            stored_chars=meta.stored_chars,
+            created_at=meta.created_at,
+            days_left=left,
+            reads=meta.reads,
+            preview=meta.preview,
+            conversation_id=meta.conversation_id,
+            message_id=meta.message_id,
+            in_view=in_view,
+        )
+
+    async def list(self, session: Session) -> list[OmissionInfo]:
+        """All live entries, newest first."""
+        omitted = {ref.omission_id for ref in session.conversation.omitted.values()}
+        return [
+            self.info(m, in_view=m.conversation_id == session.id and m.id not in omitted)
+            for m in await self.store.all()
+            if not expired(m.created_at, self.clock.now(), self.days)
+        ]
+
+    async def read(self, omission_id: str) -> str | None:
+        """The stored text, counted as one read-back; None when there is none."""
+        text = await self.store.get(omission_id)
+        if text is not None:
+            self.bus.emit(OmissionRead(omission_id, await self.store.mark_read(omission_id)))
+        return text
+
+    async def keep(
+        self, session: Session, message: Message, *, what: str, window: int | None, exempt: bool
+    ) -> tuple[Message, OutputStored | None]:
+        """Store the output of `message` if it may later be omitted, and cap what the model sees of it (M30).
+
+        Returns the message to log (capped, ending in the marker, when it was over the cap) and the entry to log beside
+        it. `exempt` results (read-backs) are never stored again: their text is in the store already (M26).
+        """
+        text = message.text
+        if exempt or len(text) <= OMIT_OVER or not isinstance(message.content, str):
+            return message, None
+        meta = await self.store.put(
+            text, tool=message.name, what=what, conversation_id=session.id, message_id=message.id
+        )
+        self.bus.emit(OmissionStored(self.info(meta, in_view=True)))
+        stored = OutputStored(OmissionRef(message.id, -1, meta.id, meta.chars))
+        if fits(text, window):
+            return message, stored
+        return replace(message, content=cap_output(text, window=window, omission_id=meta.id)), stored
+
+    async def _refs(self, session: Session, found: Sequence[Eligible]) -> tuple[OmissionRef, ...]:
+        refs: list[OmissionRef] = []
+        for e in found:
+            ref = session.stored_ref(e.message_id, e.part)
+            if ref is None:
+                meta = await self.store.put(
+                    e.text, tool=e.tool_name, what="", conversation_id=session.id, message_id=e.message_id
+                )
+                self.bus.emit(OmissionStored(self.info(meta, in_view=False)))
+                ref = OmissionRef(e.message_id, e.part, meta.id, meta.chars)
+            refs.append(ref)
+        return tuple(refs)
+
+    async def omit(self, session: Session, found: Sequence[Eligible], turn: int) -> int:
+        """Replace `found` by markers in the view, as one logged decision; returns the tokens freed."""
+        refs = await self._refs(session, found)
+        if not refs:
+            return 0
+        freed = sum(
+            session.ledger.text(e.text) - session.ledger.text(marker(r.omission_id, r.chars))
+            for e, r in zip(found, refs, strict=True)
+        )
+        await session.append(OutputsOmitted(turn, refs))
+        self.bus.emit(OutputsReplaced(turn, refs, freed))
+        return freed
+
+    async def at_turn_start(self, session: Session, turn: int, exempt: Container[str] = ()) -> int:
+        """The one rewrite of a turn start (B7, M23): outputs grown old become markers. Returns the tokens freed."""
+        found = eligible(
+            session.conversation.kept(),
+            current_turn=turn,
+            omit_after_turns=self.omit_after_turns,
+            omitted=session.conversation.omitted,
+            exempt=exempt,
+        )
+        return await self.omit(session, found, turn)
+
+    async def make_room(self, session: Session, turn: int, excess: int) -> int:
+        """Free at least `excess` tokens by omitting outputs early, oldest first, the newest tool round last (I2).
+
+        The way out when a request would not fit and no cut helps; returns the tokens freed (maybe fewer).
+        """
+        kept = session.conversation.kept()
+        found = list(eligible(kept, current_turn=turn + 1, omit_after_turns=0, omitted=session.conversation.omitted))
+        newest = max((i for i, m in enumerate(kept) if m.role == "assistant" and m.tool_calls), default=-1)
+        newest_ids = {m.id for m in kept[newest + 1 :]} if newest >= 0 else set()
+        found.sort(key=lambda e: e.message_id in newest_ids)
+        chosen: list[Eligible] = []
+        freed = 0
+        for e in found:
+            if freed >= excess:
+                break
+            chosen.append(e)
+            freed += session.ledger.text(e.text) - session.ledger.text(marker("omitted-000", len(e.text)))
+        order = {m.id: i for i, m in enumerate(kept)}
+        chosen.sort(key=lambda e: (order[e.message_id], e.part))
+        return await self.omit(session, chosen, turn)
+
+
+@dataclass(slots=True)
+class Reader:
+    """`tools.types.OmittedReader` over the store: what ReadOmittedContent reads with (case 78: no permission)."""
+
+    omitter: Omitter
+
+    async def read(self, omission_id: str) -> str | None:
+        return await self.omitter.read(omission_id)
+
+    async def why_missing(self, omission_id: str) -> str:
+        return await self.omitter.store.why_missing(omission_id, self.omitter.days)

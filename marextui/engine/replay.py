@@ -1,0 +1,282 @@
+"""`marextui replay`: what the engine would do with a recorded conversation, without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from marextui.context.ask import Question, check
+from marextui.context.entries import TurnClosed
+from marextui.context.messages import Message
+from marextui.context.recording import Recording
+from marextui.context.search import Doc
+from marextui.context.tokens import CountText
+from marextui.engine.build import Parts, assemble
+from marextui.engine.engine import Engine
+from marextui.engine.events import (
+    CompactionFailed,
+    CompactionFinished,
+    Event,
+    MessageAppended,
+    Notice,
+    OmissionInfo,
+    OmissionStored,
+    StepRefused,
+    TurnFinished,
+)
+from marextui.engine.meter import Reading
+from marextui.engine.ports import CountingIds, SystemClock
+from marextui.engine.recorded import (
+    RecordedConnection,
+    RecordedHub,
+    RecordedModel,
+    RecordedTools,
+    Tape,
+    Turn,
+    content_of,
+    split_turns,
+)
+from marextui.engine.setup import Setup
+from marextui.engine.state import Policy
+from marextui.models.types import ChatModel
+from marextui.store.log import LogStore
+from marextui.store.memory import MemoryStore
+from marextui.store.omissions import OmissionStore
+from marextui.tools.omitted import ReadOmittedContent
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """`window` and `reserve` in tokens (None: unknown window; M1's reserve); `compact_at` a share of the budget."""
+
+    window: int | None = None
+    reserve: int | None = None
+    compact_at: float = 0.65
+    strategy: Literal["anchored", "regenerative"] = "anchored"
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(slots=True)
+class ReplayOutcome:
+    """`report` as written by `--report` (JSON), `view` the last view as sent, in OpenAI chat form."""
+
+    report: dict[str, Any]
+    view: list[dict[str, Any]]
+
+
+class _TitlesOfRecording:
+    """A recorded call is described by its own words."""
+
+    def title(self, name: str, arguments: str) -> str:
+        return name
+
+    def subject(self, name: str, arguments: str) -> str:
+        return arguments[:200]
+
+
+@dataclass(slots=True)
+class _Report:
+    """Listens to the engine and writes down what happened."""
+
+    tape: Tape
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    compactions: list[dict[str, Any]] = field(default_factory=list)
+    stored: list[OmissionInfo] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    position: dict[str, int] = field(default_factory=dict)
+    view: tuple[dict[str, Any], ...] = ()
+    final_reply: Message | None = None
+    turn_over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def seen(self, wire: tuple[dict[str, Any], ...], reading: Reading, valid: bool) -> None:
+        self.view = wire
+        self.final_reply = None
+        self.steps.append(
+            {
+                "step": len(self.steps) + 1,
+                "used": reading.used,
+                "budget": reading.budget,
+                "threshold": reading.threshold,
+                "estimated": reading.estimated,
+                "view_messages": len(wire),
+                "view_valid": valid,
+                "refused": None,
+            }
+        )
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case MessageAppended(message, _):
+                self.position[message.id] = self.tape.now_at
+                if message.role == "assistant":
+                    self.final_reply = message
+            case StepRefused(_, _, _, _, reason):
+                self.steps[-1]["refused"] = reason
+            case CompactionFinished(entry):
+                self.compactions.append(
+                    {
+                        "cycle": entry.cycle,
+                        "trigger": entry.trigger,
+                        "cut": self.position.get(entry.cut, -1),
+                        "messages_before": entry.messages_before,
+                        "messages_after": entry.messages_after,
+                        "tokens_before": entry.tokens_before,
+                        "tokens_after": entry.tokens_after,
+                        "seconds": entry.seconds,
+                        "summarizer": entry.summarizer,
+                        "sections": {s.title: len(s.items) for s in entry.summary.sections},
+                    }
+                )
+            case CompactionFailed(trigger, reason, skipped):
+                what = "not done" if skipped else "failed"
+                self.note(f"step {len(self.steps) + 1}: compaction ({trigger}) {what}: {reason}")
+            case OmissionStored(info):
+                self.stored.append(info)
+            case Notice(level, text, _, _) if level == "error":
+                self.note(f"step {len(self.steps)}: {text}")
+            case TurnFinished():
+                self.turn_over.set()
+            case _:
+                pass
+
+
+async def replay(
+    recording: Recording, options: ReplayOptions, *, count: CountText, summarizer: ChatModel | None = None
+) -> ReplayOutcome:
+    """Feed `recording` through the real engine. `summarizer` None: the offline summariser, no model at all."""
+    system, turns, notes = split_turns(recording.messages)
+    tape = Tape()
+    policy = Policy(
+        compact_at=options.compact_at,
+        reserve_override=options.reserve,
+        window_override=options.window,
+        max_tool_rounds=1_000_000,
+        strategy=options.strategy,
+        offline_summaries=summarizer is None,
+        on_refused="play_on",
+        base_prompt=system,
+    )
+    with tempfile.TemporaryDirectory(prefix="marextui-replay-") as folder:
+        engine = await _engine(Path(folder), tape, policy, count, summarizer)
+        report = _Report(tape, notes=[*recording.notes, *notes])
+        engine.subscribe(report.hear)
+        engine.state.on_view = report.seen
+        await engine.start(connect=False)
+        engine.state.settle_window(None)
+        try:
+            for turn in turns:
+                await _play(engine, report, turn)
+            return await _outcome(engine, report, recording, options)
+        finally:
+            await engine.close()
+
+
+async def _engine(folder: Path, tape: Tape, policy: Policy, count: CountText, summarizer: ChatModel | None) -> Engine:
+    clock = SystemClock()
+    memory = MemoryStore(folder / "memory", folder / "project")
+    parts = Parts(
+        hub=RecordedHub(RecordedConnection(RecordedModel(tape, summarizer))),
+        log=await LogStore.open(":memory:"),
+        omissions=OmissionStore(folder / "omissions", clock.now),
+        memory=_Forgetful(memory),
+        journal=None,
+        box=RecordedTools(tape, (ReadOmittedContent().spec,)),
+        titles=_TitlesOfRecording(),
+        count=count,
+        clock=clock,
+        ids=CountingIds(),
+    )
+    setup = Setup(None, folder, folder / "config.toml")
+    return assemble(parts, policy, project="replay", root=folder, setup=setup, show_project=False)
+
+
+class _Forgetful(MemoryStore):
+    """A replay must not feed its own system part: its views would then differ from the recording's for that alone."""
+
+    def __init__(self, inner: MemoryStore) -> None:
+        super().__init__(inner.memory_path.parent, inner.rules_path.parent)
+
+    async def read(self) -> str:
+        return ""
+
+
+async def _play(engine: Engine, report: _Report, turn: Turn) -> None:
+    report.turn_over.clear()
+    report.tape.load(turn)
+    engine.submit_content(content_of(turn.user))
+    await report.turn_over.wait()
+    closed = engine.session.conversation.turns[-1]
+    if _failed(closed):
+        report.note(f"turn {closed.turn} ended with {closed.end}: {closed.note}")
+
+
+def _failed(closed: TurnClosed) -> bool:
+    return closed.end in ("error", "refused")
+
+
+async def _outcome(engine: Engine, report: _Report, recording: Recording, options: ReplayOptions) -> ReplayOutcome:
+    conversation = engine.session.conversation
+    omitted = {r.omission_id for r in conversation.omitted.values()}
+    omissions = [
+        {
+            "id": info.id,
+            "message": report.position.get(info.message_id, -1),
+            "chars": info.chars,
+            "preview": info.preview,
+            "in_view": info.id not in omitted,
+        }
+        for info in report.stored
+    ]
+    refused = sum(1 for s in report.steps if s["refused"] is not None)
+    answers = []
+    if options.questions:
+        answers = await _answers(engine, report, options.questions)
+    totals = {
+        "recorded_messages": len(recording.messages),
+        "turns": conversation.turn,
+        "steps": len(report.steps),
+        "refused": refused,
+        "invalid_views": sum(1 for s in report.steps if not s["view_valid"]),
+        "compactions": len(report.compactions),
+        "omissions": len(omissions),
+        "tokens_counted": engine.session.ledger.counted,
+        "final_used": report.steps[-1]["used"] if report.steps else 0,
+        "window": options.window,
+        "reserve": engine.state.meter.reserve(),
+        "in_view": sum(1 for a in answers if a["in_view"]),
+        "reachable": sum(1 for a in answers if a["reachable"]),
+    }
+    return ReplayOutcome(
+        report={
+            "steps": report.steps,
+            "compactions": report.compactions,
+            "omissions": omissions,
+            "answers": answers,
+            "notes": report.notes,
+            "totals": totals,
+        },
+        view=list(report.view),
+    )
+
+
+async def _answers(engine: Engine, report: _Report, questions: Sequence[Question]) -> list[dict[str, Any]]:
+    """Which questions the last view (and the answer to it) still answers, and which one read-back finds."""
+    view = [*engine.session.history()]
+    docs: list[Doc] = []
+    for message in engine.session.conversation.messages:
+        text = message.text
+        stored = engine.session.stored_ref(message.id)
+        if stored is not None:
+            text = await engine.state.omitter.store.get(stored.omission_id) or text
+        calls = "\n".join(f"{c.name} {c.arguments}" for c in message.tool_calls)
+        docs.append(Doc(message.id, "\n".join(t for t in (text, calls) if t)))
+    found = await asyncio.to_thread(check, questions, view, docs)
+    return [{"question": a.question, "in_view": a.in_view, "reachable": a.reachable, "where": a.where} for a in found]

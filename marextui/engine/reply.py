@@ -1,0 +1,121 @@
+"""Collects the chunks of one reply into an assistant message, announcing text as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from marextui.context.messages import Message, ToolCall
+from marextui.engine.bus import Bus
+from marextui.engine.events import PromptProcessed, ReasoningStreamed, TextStreamed
+from marextui.models.types import (
+    Accepted,
+    Chunk,
+    Finished,
+    PromptProgress,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+    Usage,
+)
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Reply:
+    """A reply under way. `first_at` is the clock reading of the first content chunk (time to first token)."""
+
+    message_id: str
+    turn: int
+    bus: Bus
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: dict[int, _Call] = field(default_factory=dict)
+    finish_reason: str = ""
+    usage: Usage | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)
+    finished: bool = False
+    streamed: bool = False
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take one chunk in."""
+        match chunk:
+            case TextChunk(text):
+                if not text:
+                    return
+                if not self.streamed or not self.text:
+                    self.bus.enter("streaming")
+                self.streamed = True
+                self.text.append(text)
+                self.bus.emit(TextStreamed(self.message_id, text))
+            case ReasoningChunk(text):
+                if not text:
+                    return
+                if not self.streamed:
+                    self.bus.enter("streaming", "thinking")
+                self.streamed = True
+                self.reasoning.append(text)
+                self.bus.emit(ReasoningStreamed(self.message_id, text))
+            case ToolCallChunk(index, call_id, name, arguments):
+                call = self.calls.setdefault(index, _Call())
+                call.id = call.id or call_id
+                call.name = call.name or name
+                call.arguments.append(arguments)
+            case PromptProgress(total, cached, done):
+                self.bus.emit(PromptProcessed(total, cached, done))
+            case Accepted():
+                self.bus.enter("prompt")
+            case Finished(reason, usage, timings):
+                self.finish_reason, self.usage, self.timings = reason, usage, timings
+                self.finished = True
+
+    @property
+    def body(self) -> str:
+        return "".join(self.text)
+
+    def message(self, *, taken_ids: frozenset[str]) -> Message | None:
+        """The finished assistant message, or None when nothing worth logging came.
+
+        Calls get an id of their own where the provider gave none or one that this view already uses (pairing, I1).
+        """
+        calls: list[ToolCall] = []
+        used = set(taken_ids)
+        for index in sorted(self.calls):
+            raw = self.calls[index]
+            if not raw.name:
+                continue
+            call_id = raw.id
+            if not call_id or call_id in used:
+                call_id = f"{self.message_id}-call-{index + 1}"
+            used.add(call_id)
+            calls.append(ToolCall(call_id, raw.name, "".join(raw.arguments)))
+        if not calls and not self.body.strip():
+            return None
+        return Message(
+            id=self.message_id,
+            role="assistant",
+            content=self.body,
+            tool_calls=tuple(calls),
+            reasoning="".join(self.reasoning),
+            origin="model",
+            turn=self.turn,
+        )
+
+    def partial(self) -> Message | None:
+        """What to keep when the reply was cut off: its text so far; unfinished calls are left out."""
+        if not self.body.strip():
+            return None
+        return Message(
+            id=self.message_id,
+            role="assistant",
+            content=self.body,
+            reasoning="".join(self.reasoning),
+            origin="model",
+            turn=self.turn,
+        )

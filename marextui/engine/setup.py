@@ -1,0 +1,95 @@
+"""First-run facts and the endpoint form: what was found on this machine, and saving what a person typed."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from marextui.engine.api import ModelOption, SetupReport
+from marextui.models.hub import Hub, check_endpoint
+from marextui.models.types import ModelChoice
+from marextui.settings import write_setting
+
+INSTALL_COMMAND = "pip install 'marextui[local]'"
+MAX_FILES = 5_000
+SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", ".marex", ".mypy_cache", ".ruff_cache"})
+
+
+@dataclass(slots=True)
+class Setup:
+    """Asks the hub and the disk; writes the user's settings file. `root` is the project folder."""
+
+    hub: Hub | None
+    root: Path
+    config_file: Path
+
+    async def report(self, options: Sequence[ModelOption]) -> SetupReport:
+        """What the first-run screen shows."""
+        if self.hub is None:
+            return SetupReport(tuple(options), False, False, INSTALL_COMMAND, ())
+        facts = await self.hub.setup_report()
+        return SetupReport(
+            options=tuple(options),
+            engine_installed=facts.engine_installed,
+            weights_installed=facts.weights_installed,
+            install_command=INSTALL_COMMAND,
+            probed=tuple((f.kind, f.url, f.answered) for f in facts.probed),
+        )
+
+    async def configure(self, base_url: str, api_key: str, model: str) -> tuple[str, ModelChoice | None]:
+        """Check an endpoint, save it as the user's setting; ("", choice) or (what is wrong, None)."""
+        problem, models = await check_endpoint(base_url, api_key, model)
+        if problem:
+            return problem, None
+        name = model or (models[0] if models else "")
+        if not name:
+            return "The server lists no models: type the name of one.", None
+        try:
+            for key, value in (("base_url", base_url), ("api_key", api_key), ("model", name)):
+                await asyncio.to_thread(write_setting, self.config_file, key, value)
+        except OSError as error:
+            return f"It works, but {self.config_file} could not be written: {error.strerror or error}", None
+        if self.hub is not None:
+            self.hub.configure(base_url=base_url, api_key=api_key, model=name)
+            for choice in await self.hub.choices():
+                if choice.kind == "endpoint" and choice.name == name:
+                    return "", choice
+        return "", ModelChoice("endpoint", name, name, base_url=base_url, api_key=api_key, local=False)
+
+    async def project_files(self) -> tuple[str, ...]:
+        """Paths relative to the project for `@` completion: what git knows, else a bounded walk."""
+        return await asyncio.to_thread(_list_files, self.root)
+
+
+def _list_files(root: Path) -> tuple[str, ...]:
+    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        listed = subprocess.run(command, capture_output=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return _walk(root)
+    if listed.returncode != 0:
+        return _walk(root)
+    names = listed.stdout.decode("utf-8", "replace").split("\0")
+    return tuple(n for n in names if n)[:MAX_FILES]
+
+
+def _walk(root: Path) -> tuple[str, ...]:
+    found: list[str] = []
+    pending = [root]
+    while pending and len(found) < MAX_FILES:
+        folder = pending.pop(0)
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_symlink() or entry.name in SKIPPED:
+                continue
+            if entry.is_dir():
+                pending.append(entry)
+            elif entry.is_file():
+                found.append(str(entry.relative_to(root)))
+    return tuple(found[:MAX_FILES])

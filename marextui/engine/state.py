@@ -1,0 +1,209 @@
+"""Everything around the open conversation that its activities share: the parts, the window in force, the gauge."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from typing import Literal
+
+from marextui.context.budget import UNKNOWN_WINDOW, late_trigger_warning, settle_window
+from marextui.context.policy import Attempts, already_tried, why_no_compaction
+from marextui.engine.archive import Archive
+from marextui.engine.bus import Bus
+from marextui.engine.compactor import Compactor
+from marextui.engine.desk import Desk
+from marextui.engine.events import GaugeChanged, Notice
+from marextui.engine.meter import Meter, Reading
+from marextui.engine.modelctl import ModelControl
+from marextui.engine.omitter import DAY, Omitter
+from marextui.engine.permissions import Permissions
+from marextui.engine.ports import Clock, Ids
+from marextui.engine.prompt import BASE_PROMPT, BASE_PROMPT_NO_TOOLS, SystemPart
+from marextui.engine.session import Session
+from marextui.engine.toolrun import ToolRunner
+from marextui.engine.turn import ViewListener
+from marextui.engine.usage import UsageBook
+from marextui.models.types import Connection
+from marextui.store.database import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The settings the engine works by. Figures in tokens, turns and rounds; None: not configured.
+
+    `reserve_override` replaces M1's reserve (replays); `base_prompt` replaces the product's own system prompt.
+    """
+
+    compact_at: float = 0.65
+    auto_compress: bool = True
+    omit_after_turns: int = 1
+    max_output: int | None = None
+    reserve_override: int | None = None
+    max_tool_rounds: int = 25
+    temperature: float | None = None
+    window_override: int | None = None
+    strategy: Literal["anchored", "regenerative"] = "anchored"
+    offline_summaries: bool = False
+    on_refused: Literal["stop", "play_on"] = "stop"
+    base_prompt: str = ""
+
+
+@dataclass(slots=True)
+class EngineState:
+    """The parts of a running engine and the figures they agree on. Implements `turn.Host`."""
+
+    policy: Policy
+    bus: Bus
+    clock: Clock
+    ids: Ids
+    control: ModelControl
+    archive: Archive
+    omitter: Omitter
+    desk: Desk
+    meter: Meter
+    runner: ToolRunner
+    permissions: Permissions
+    usage: UsageBook
+    compactor: Compactor
+    on_view: ViewListener | None = None
+    retryable: Literal["", "turn", "model"] = ""
+    learned: int | None = None
+    _purged_at: float = 0.0
+    _warned: set[str] = field(default_factory=set)
+
+    @property
+    def session(self) -> Session:
+        return self.archive.session
+
+    # -- the window and the model ------------------------------------------------------------------------------------
+
+    async def connected(self) -> Connection:
+        """The ready model; settles the window on the way. Raises `ModelError`, `NoModel`."""
+        connection = await self.control.ensure()
+        self.settle_window(connection)
+        self.refresh_gauge()
+        return connection
+
+    def settle_window(self, connection: Connection | None) -> None:
+        """Override, learned, discovered or known default (M3)."""
+        found = connection.window if connection else UNKNOWN_WINDOW
+        default = found.source == "known default"
+        self.meter.window = settle_window(
+            self.policy.window_override,
+            self.learned,
+            None if default else found.tokens,
+            found.tokens if default else None,
+        )
+
+    def forget_window(self) -> None:
+        """Another model: what was learned of the former one does not hold."""
+        self.learned = None
+        self.settle_window(None)
+
+    def window_learned(self, tokens: int) -> None:
+        """A server error named its window: that is discovery, not a guess (M4)."""
+        if tokens != self.learned:
+            self.learned = tokens
+            self.settle_window(self.control.connection)
+            self.bus.emit(Notice("info", f"The server says its window is {tokens} tokens; the budget follows it."))
+
+    # -- what is sent and how full it is -----------------------------------------------------------------------------
+
+    def system_part(self) -> SystemPart:
+        """The system part of the next request: tools only for a model that can call them (B2)."""
+        connection = self.control.connection
+        may_call = connection is None or connection.supports_tools
+        tools = tuple(s.wire() for s in self.runner.box.specs()) if may_call else ()
+        base = self.policy.base_prompt or (BASE_PROMPT if may_call else BASE_PROMPT_NO_TOOLS)
+        return self.desk.system_part(self.meter.window.tokens, tools, base)
+
+    def reading(self) -> Reading:
+        """The figures of the next request, as of now."""
+        return self.meter.read(self.session, self.system_part())
+
+    def why_not(self, reading: Reading, *, tried: bool = True) -> str:
+        """The first condition that forbids automatic compaction (M18–M20, I4), "" when none does."""
+        attempts: Attempts = self.compactor.attempts
+        return why_no_compaction(
+            auto=self.policy.auto_compress,
+            messages=len(self.session.history()),
+            window=reading.window.tokens,
+            budget=reading.budget,
+            tried=already_tried(
+                attempts,
+                messages=len(self.session.conversation.messages),
+                used=reading.used,
+                turn=self.session.conversation.turn,
+                window=reading.window.tokens,
+            )
+            if tried
+            else "",
+        )
+
+    def gauge_changed(self, reading: Reading) -> None:
+        """Tell the screen the figures of `reading`."""
+        why = self.why_not(reading, tried=reading.over_threshold)
+        self.bus.emit(
+            GaugeChanged(self.meter.gauge(self.session, reading, auto=self.policy.auto_compress, why_not=why))
+        )
+        if reading.window.tokens and reading.budget and reading.budget > 0:
+            self.warn_once(
+                late_trigger_warning(
+                    reading.window.tokens, reading.reserve, reading.system_part, self.policy.compact_at
+                )
+            )
+
+    def refresh_gauge(self) -> None:
+        self.gauge_changed(self.reading())
+
+    def warn_once(self, text: str) -> None:
+        if text and text not in self._warned:
+            self._warned.add(text)
+            self.bus.emit(Notice("warning", text))
+
+    # -- time, disk --------------------------------------------------------------------------------------------------
+
+    def today(self) -> str:
+        """The moment as ISO 8601 in UTC, for memory entries."""
+        moment = datetime.datetime.fromtimestamp(self.clock.now(), tz=datetime.UTC)
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def store_failed(self, problem: StoreError) -> None:
+        """The log could not be written: say so; what was typed stays in the queue."""
+        self.retryable = self.retryable or "turn"
+        self.bus.emit(
+            Notice("error", f"The conversation could not be saved: {problem}", "Free disk space, then retry.", "retry")
+        )
+
+    async def purge(self) -> None:
+        """Once a day and at start-up: drop outputs past their retention (M29)."""
+        now = self.clock.now()
+        if now - self._purged_at < DAY:
+            return
+        self._purged_at = now
+        try:
+            gone = await self.omitter.store.purge(self.omitter.days)
+        except OSError as problem:
+            self.bus.emit(Notice("warning", f"Old tool outputs could not be purged: {problem.strerror or problem}"))
+            return
+        if gone:
+            text = f"{len(gone)} tool output(s) older than {self.omitter.days} days were purged."
+            self.bus.emit(Notice("info", text))
+
+    async def refresh_memory(self) -> None:
+        """Re-read the rules and notes if they changed, and tell the screen (M31)."""
+        if await self.desk.refresh():
+            await self.desk.announce(self.meter.window.tokens)
+
+    async def opened(self) -> None:
+        """Another conversation is open: reset what belonged to the former one, announce the state of this one."""
+        self.compactor.forget()
+        self.permissions.granted.clear()
+        self.meter.rewritten()
+        self.meter.cached = self.meter.computed = None
+        self.retryable = ""
+        self.usage.open(self.session.conversation.turns)
+        await self.purge()
+        await self.desk.refresh()
+        self.refresh_gauge()
+        await self.desk.announce(self.meter.window.tokens)

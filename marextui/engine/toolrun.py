@@ -1,0 +1,156 @@
+"""Runs the calls of one assistant message, one after the other, each result logged as soon as it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from marextui.context.entries import Entry, MessageAdded, OmissionRef, OutputStored
+from marextui.context.messages import Message, ToolCall
+from marextui.context.omission import output_cap_chars, parse_marker
+from marextui.engine.bus import Bus
+from marextui.engine.events import ToolFinished, ToolOutputStreamed, ToolStarted
+from marextui.engine.omitter import Omitter, Reader
+from marextui.engine.permissions import Permissions
+from marextui.engine.ports import Clock, Ids
+from marextui.engine.session import Session
+from marextui.tools.types import ToolBox, ToolContext, ToolResult
+
+INTERRUPTED = "Interrupted by the user before it finished; it may have taken effect in part."
+NOT_RUN = "Not run: the user interrupted the turn first."
+
+
+class Titles(Protocol):
+    """One-line descriptions of calls (`tools.titles`)."""
+
+    def title(self, name: str, arguments: str) -> str: ...
+
+    def subject(self, name: str, arguments: str) -> str: ...
+
+
+@dataclass(slots=True)
+class ToolTally:
+    """Calls and failures of a turn, for the usage journal (M44)."""
+
+    calls: int = 0
+    errors: int = 0
+
+
+@dataclass(slots=True)
+class ToolRunner:
+    """Runs calls with permission, streams their output, stores what is bulky, logs one result for each call (I1)."""
+
+    box: ToolBox
+    titles: Titles
+    permissions: Permissions
+    omitter: Omitter
+    bus: Bus
+    clock: Clock
+    ids: Ids
+    tally: ToolTally = field(default_factory=ToolTally)
+
+    async def run_all(self, session: Session, calls: Sequence[ToolCall], *, turn: int, window: int | None) -> None:
+        """Run `calls` in order. Interrupted, every call still gets its result, so that the log stays valid."""
+        for position, call in enumerate(calls):
+            try:
+                await self._run(session, call, turn=turn, window=window)
+            except asyncio.CancelledError:
+                answered = {m.tool_call_id for m in session.conversation.messages if m.turn == turn}
+                for later, open_call in enumerate(calls[position:]):
+                    if open_call.id not in answered:
+                        text = INTERRUPTED if later == 0 else NOT_RUN
+                        await self._log(session, open_call, ToolResult(text, True, "interrupted"), turn, window, 0.0)
+                raise
+
+    async def _run(self, session: Session, call: ToolCall, *, turn: int, window: int | None) -> None:
+        started = self.clock.monotonic()
+        self.tally.calls += 1
+        self.bus.emit(ToolStarted(call.id, call.name, call.arguments, self.titles.title(call.name, call.arguments)))
+        result = await self._permitted(call)
+        if result is None:
+            self.bus.enter("tools", self.titles.title(call.name, call.arguments))
+            context = ToolContext(
+                emit=lambda text: self.bus.emit(ToolOutputStreamed(call.id, text)),
+                omitted=Reader(self.omitter),
+                limit_chars=output_cap_chars(window),
+            )
+            result = await self.box.run(call.name, call.arguments, context)
+        if result.is_error:
+            self.tally.errors += 1
+        # From here on the outcome is a fact: an interrupt must not lose it.
+        logging = asyncio.ensure_future(
+            self._log(session, call, result, turn, window, self.clock.monotonic() - started)
+        )
+        try:
+            await asyncio.shield(logging)
+        except asyncio.CancelledError:
+            await logging
+            raise
+
+    async def _permitted(self, call: ToolCall) -> ToolResult | None:
+        """None when the call may run, else the denial the model is told."""
+        need = await self.box.permission(call.name, call.arguments)
+        if need is None:
+            return None
+        decision = await self.permissions.ask(need, call_id=call.id, tool=call.name)
+        if decision.answer != "deny":
+            return None
+        reason = f" Reason: {decision.reason}" if decision.reason else ""
+        text = (
+            f"The user did not allow this call.{reason} Do not repeat it; ask what to do instead or go on without it."
+        )
+        return ToolResult(text, True, "denied")
+
+    async def _log(
+        self, session: Session, call: ToolCall, result: ToolResult, turn: int, window: int | None, seconds: float
+    ) -> None:
+        message = Message(
+            id=self.ids.new("m"),
+            role="tool",
+            content=result.parts or result.text or "(no output)",
+            tool_call_id=call.id,
+            name=call.name,
+            is_error=result.is_error,
+            origin="tool",
+            turn=turn,
+        )
+        shown, stored = await self.omitter.keep(
+            session,
+            message,
+            what=self.titles.subject(call.name, call.arguments),
+            window=window,
+            exempt=result.exempt_from_omission,
+        )
+        if result.exempt_from_omission:
+            stored = self._read_back_of(session, call, message)
+        entries: list[Entry] = [MessageAdded(shown)]
+        if stored is not None:
+            entries.append(stored)
+        await session.append(*entries)
+        self.bus.emit(
+            ToolFinished(
+                call.id,
+                result.is_error,
+                result.summary,
+                len(result.text),
+                seconds,
+                stored.ref.omission_id if stored else "",
+                result.diff,
+            )
+        )
+
+    def _read_back_of(self, session: Session, call: ToolCall, message: Message) -> OutputStored | None:
+        """A read-back grown old goes back to the id it came from instead of being stored a second time."""
+        try:
+            arguments = json.loads(call.arguments or "{}")
+        except ValueError:
+            return None
+        wanted = str(arguments.get("content_id", "")) if isinstance(arguments, dict) else ""
+        wanted = parse_marker(wanted) or wanted
+        for ref in session.conversation.stored.values():
+            if ref.omission_id == wanted:
+                return OutputStored(OmissionRef(message.id, -1, wanted, ref.chars))
+        return None

@@ -1,0 +1,105 @@
+"""Consumption per turn: the line on the screen (M38) and the line in `.marex/usage.jsonl` (M44)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from marextui.context.entries import TurnClosed, TurnEnd
+from marextui.engine.events import UsageLine
+from marextui.engine.meter import Reading
+from marextui.engine.ports import Clock
+from marextui.engine.toolrun import ToolTally
+from marextui.engine.turn import Totals
+from marextui.models.types import ModelChoice, Usage
+
+JOURNAL_VERSION = 1
+
+
+class Journal(Protocol):
+    """`store.usage.UsageJournal`. Raises OSError."""
+
+    async def append(self, line: Mapping[str, Any]) -> None: ...
+
+
+@dataclass(slots=True)
+class UsageBook:
+    """Lines of the open conversation in memory; every turn also goes to the journal (None: not kept)."""
+
+    journal: Journal | None
+    clock: Clock
+    _lines: list[UsageLine] = field(default_factory=list)
+
+    def open(self, turns: Sequence[TurnClosed]) -> None:
+        """Another conversation: its earlier turns as the log has them."""
+        self._lines = [UsageLine(t.turn, t.inp, t.out, t.cache_read, "n/a", 0, t.seconds, t.model) for t in turns]
+
+    def lines(self) -> tuple[UsageLine, ...]:
+        """One line per turn of the open conversation, oldest first."""
+        return tuple(self._lines)
+
+    def line(self, turn: int, totals: Totals | None, seconds: float, choice: ModelChoice | None) -> UsageLine:
+        """The figures of a turn that just ended; what the provider did not say stays unknown."""
+        known = totals or Totals()
+        line = UsageLine(
+            turn=turn,
+            inp=known.inp,
+            out=known.out,
+            cache_read=known.cache_read,
+            cost="local" if choice is not None and choice.local else "n/a",
+            steps=known.steps,
+            seconds=seconds,
+            model=choice.label if choice else "",
+            tokens_per_second=known.predicted_per_second,
+        )
+        self._lines.append(line)
+        return line
+
+    async def record(
+        self,
+        line: UsageLine,
+        conversation_id: str,
+        end: TurnEnd,
+        totals: Totals | None,
+        tally: ToolTally,
+        reading: Reading,
+        summaries: Sequence[Usage],
+    ) -> str:
+        """Append the turn (and its summary requests, kind "compact") to the journal.
+
+        Returns "" or the sentence people are told when the journal cannot be written; the turn itself stands.
+        """
+        if self.journal is None:
+            return ""
+        window = reading.window.tokens
+        common: dict[str, Any] = {"v": JOURNAL_VERSION, "ts": self.clock.now(), "conv": conversation_id}
+        common["turn"] = line.turn
+        main = {
+            **common,
+            "kind": "main",
+            "model": line.model,
+            "steps": line.steps,
+            "inp": line.inp,
+            "out": line.out,
+            "cache_read": line.cache_read,
+            "cost_usd": 0 if line.cost == "local" else None,
+            "price_src": line.cost,
+            "estimated": line.inp is None,
+            "ms": int(line.seconds * 1000),
+            "ttft_ms": totals.first_token_ms if totals else None,
+            "tools": tally.calls,
+            "tool_errors": tally.errors,
+            "end": end,
+            "window": window,
+            "used_pct": round(100 * (reading.used + reading.system_part) / window, 1) if window else None,
+            "compacted": bool(totals and totals.compacted),
+        }
+        try:
+            for usage in summaries:
+                spent = {"inp": usage.inp, "out": usage.out, "cache_read": usage.cache_read}
+                await self.journal.append({**common, "kind": "compact", "model": line.model, **spent})
+            await self.journal.append(main)
+        except OSError as problem:
+            return f"The usage journal could not be written: {problem.strerror or problem}"
+        return ""
