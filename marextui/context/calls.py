@@ -72,6 +72,7 @@ def _is_file(word: str) -> bool:
         and not word.isdigit()
         and ("." in word or "/" in word or word[:1].isupper())
         and word not in {".", "..", "/", "./"}
+        and not re.fullmatch(r"[sy]/.*/.*/\w*", word)  # a script of sed
     )
 
 

@@ -25,6 +25,7 @@ _PATH = re.compile(
     r"(?:~|\.{1,2})?/?(?:[\w@+.\[\]-]+/)+[\w@+.\[\]-]*[\w\]]"  # with a directory
     r"|[A-Za-z]:\\(?:[\w.-]+\\)*[\w.-]+"  # Windows
     r"|/[\w@+-][\w@+.-]*"  # /etc
+    r"|(?:~|\.{1,2})/[\w@+.-]+"  # ~/notes.md
     rf"|[\w@+-][\w@+.-]*\.{_EXT}(?!\w|\.\w)"  # name.ext
     r"|\.[a-z][\w-]*(?:ignore|rc|env|config|attributes)\b|\.env\b"  # .gitignore
     rf"|{_BARE}\b"
@@ -130,7 +131,8 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*•+]|\d+[.)])\s+")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 _ENGLISH = (
-    r"never|always|must(?:n['’]t| not)?|do(?:n['’]t| not)|should(?:n['’]t| not)|have to|needs? to (?:be|stay|keep)",
+    # "I don't have", "I've always": a person speaking of themselves constrains nothing
+    r"never|(?<!ve )always|must(?:n['’]t| not)?|(?<!I )(?<!we )do(?:n['’]t| not)|should(?:n['’]t| not)|have to|needs? to (?:be|stay|keep)",
     r"avoid|prefer|instead of|rather than|only (?:use|touch|change|edit|the|in)|use (?:only )?\S+|stick (?:to|with)",
     r"keep (?:the|it|all|using)|make sure|ensure|required?|forbidden|not allowed",
     r"no (?:new|more|longer|other|external|breaking)|without (?:changing|breaking|using|adding|touching)",
@@ -147,10 +149,7 @@ _FRENCH = (
 )
 _OTHERS = (r"niemals|immer|nicht|muss|darf|verwende|nunca|siempre|debe|usa|evita|sempre|deve",)
 _CONSTRAINT = re.compile(
-    # "I don't have", "I've always": a person speaking of themselves constrains nothing
-    r"(?<!\bI )(?<!\bI['’]ve )(?<!\bwe['’]ve )\b(?:"
-    + "|".join(_ENGLISH + _FRENCH + _OTHERS)
-    + r")\b|必须|不要|禁止|务必|しないで|必ず|使って",
+    r"\b(?:" + "|".join(_ENGLISH + _FRENCH + _OTHERS) + r")\b|必须|不要|禁止|务必|しないで|必ず|使って",
     re.IGNORECASE,
 )
 _NOT_PROSE = re.compile(r"^\s*(?:[>$#<]|at \S+\(|File \")|[{};]\s*$|^\s*</?\w+[^>]*>")

@@ -30,7 +30,7 @@ _ADDITIVE = re.compile(
 _INSTEAD = re.compile(
     r"\b(?:instead of|rather than|in place of|not|no longer|drop(?:ped|ping)?|replac(?:es|ed|ing)|abandon(?:ed)?"
     r"|(?:switch(?:ed)?|mov(?:ed?|ing)|migrat(?:ed?|ing)) (?:away )?from|au lieu d[e']|plutôt qu[e']|remplace|ne plus)"
-    r"\s*(?:using |utiliser )?([^.;,()]+)",
+    r"\s*(?:using |utiliser )?((?:(?! to | vers | by | par )[^.;,()])+)",
     re.IGNORECASE,
 )
 _DONE = re.compile(
@@ -191,7 +191,9 @@ def fuse(earlier: Summary | None, new: Summary, *, cycle: int) -> Summary:
     told = [i.text for key in ("current state", "files modified", "decisions made") for i in after.get(key, ())]
     sections = []
     for key, title in order.items():
-        old, fresh = before.get(key, ()), after.get(key, [])
+        old = before.get(key, ())
+        archived = {(i.text, i.status) for i in old if i.status != "active"}
+        fresh = [i for i in after.get(key, ()) if (i.text, i.status) not in archived]
         if is_files(title):
             merged = _fuse_files(old, fresh)
         elif key in _REPLACED_SECTIONS:

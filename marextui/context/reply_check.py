@@ -20,7 +20,11 @@ class SummaryRejected(ValueError):
 _THINK_TAGS = "think|thinking|thought|thoughts|analysis|reasoning|reflection|scratchpad|seed:think"
 _THINKING = re.compile(rf"<({_THINK_TAGS})\b[^>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _THINKING_TAIL = re.compile(rf"\A.*</(?:{_THINK_TAGS})\s*>", re.DOTALL | re.IGNORECASE)
-_CHANNEL = re.compile(r"<\|channel\|>analysis.*?(?=<\|channel\|>final|\Z)|<\|[a-z_]+\|>(?:final|assistant)?", re.DOTALL)
+_CHANNEL = re.compile(
+    r"<\|channel\|>analysis.*?(?=<\|channel\|>final|\Z)"
+    r"|<\|(?:start|end|message|channel|return|im_start|im_end|eot_id|endoftext)\|>(?:final|assistant)?",
+    re.DOTALL,
+)
 _WRAPPER = re.compile(r"</?(?:summary|conversation_summary|context_summary|output|answer|result)>", re.IGNORECASE)
 _MARK = re.compile(r"^[ \t]*" + re.escape(SUMMARY_MARK) + r"[ \t]*$", re.MULTILINE)
 _OUTER_FENCE = re.compile(r"\A\s*(`{3,}|~{3,})[\w+-]*[ \t]*\n(.*?)\n?[ \t]*(?:\1[ \t]*)?\Z", re.DOTALL)
@@ -67,6 +71,11 @@ def without_reasoning(text: str) -> str:
     return _CHANNEL.sub("", text)
 
 
+def without_wrapping(text: str) -> str:
+    """`text` without thinking, the summary mark and wrapper tags."""
+    return _MARK.sub("", _WRAPPER.sub("", without_reasoning(text))).strip()
+
+
 def _is_heading(line: str) -> bool:
     bare = line.strip()
     if re.match(r"#{1,6}\s", bare):
@@ -92,8 +101,7 @@ def check_reply(text: str, finish_reason: str, has_tool_calls: bool, reasoning: 
     if finish_reason == "content_filter":
         raise SummaryRejected("The provider's content filter stopped the summary.")
     had_text = bool(text.strip())
-    cleaned = without_reasoning(text)
-    cleaned = _MARK.sub("", _WRAPPER.sub("", cleaned)).strip()
+    cleaned = without_wrapping(text)
     if _TOOL_JSON.match(cleaned) or _TOOL_TEXT.search(_CODE_SPAN.sub("", _CODE.sub("", cleaned))):
         raise SummaryRejected("The model wrote a tool call as text instead of the summary.")
     cleaned = unfenced(cleaned).strip()
@@ -110,4 +118,4 @@ def check_reply(text: str, finish_reason: str, has_tool_calls: bool, reasoning: 
     return cleaned
 
 
-__all__ = ["MIN_CHARS", "SummaryRejected", "check_reply", "says_nothing", "unfenced", "without_reasoning"]
+__all__ = ["MIN_CHARS", "SummaryRejected", "check_reply", "says_nothing", "unfenced", "without_wrapping"]

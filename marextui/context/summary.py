@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from marextui.context.entries import Summary, SummaryItem, SummarySection
 from marextui.context.facts import paths
 from marextui.context.fusion import fit
-from marextui.context.reply_check import SummaryRejected, check_reply, says_nothing, unfenced, without_reasoning
+from marextui.context.reply_check import SummaryRejected, check_reply, says_nothing, unfenced, without_wrapping
 from marextui.context.section_titles import canonical_title, is_files, plain
 from marextui.context.summary_render import EMPTY, render_sections
 
@@ -197,7 +197,7 @@ def parse_summary(
     """
     wanted = {canonical_title(title): title for title in sections}
     fallback = wanted.get("current state") or next((t for t in sections if "state" in plain(t)), "Current State")
-    drafts, structured = _read(unfenced(without_reasoning(text).strip()), wanted, fallback)
+    drafts, structured = _read(unfenced(without_wrapping(text)), wanted, fallback)
     found: dict[str, dict[str, SummaryItem]] = {title: {} for title in sections}
     for draft in drafts:
         key = "" if structured else UNSTRUCTURED
