@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
+
+from marextui.paths import ensure_private
 
 KEEP = 1_000
 """Prompts kept; the file is cut back to this when it is loaded."""
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 class PromptHistory:
@@ -49,8 +56,8 @@ class PromptHistory:
 
     def _write(self, path: Path, text: str, mode: str) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open(mode, encoding="utf-8") as file:
+            ensure_private(path.parent)
+            with open(path, mode, encoding="utf-8", opener=_private) as file:
                 file.write(text)
         except OSError as error:
             self.problem = f"The prompt could not be added to the history: {error}"

@@ -283,11 +283,11 @@ class AnswerBlock(Vertical):
         self.expanded = expanded
         self.key_label = key_label
         self.version = -1
-        self._finished = not item.streaming
+        self.finished = not item.streaming
 
     def compose(self) -> ComposeResult:
         yield ReasoningLine(markup=False)
-        if self._finished:
+        if self.finished:
             yield AnswerMarkdown(safe_markdown(str(self.item.text)))
         else:
             yield StreamingBody()
@@ -299,13 +299,13 @@ class AnswerBlock(Vertical):
     async def refresh_item(self) -> None:
         self.version = self.item.version
         self.redraw()
-        if self._finished:
+        if self.finished:
             return
         body = self.query_one(StreamingBody)
         if self.item.streaming:
             await body.feed(str(self.item.text))
         else:
-            self._finished = True
+            self.finished = True
             await body.finish(str(self.item.text))
 
     def redraw(self) -> None:
@@ -318,6 +318,11 @@ class AnswerBlock(Vertical):
 
 
 Block = Card | AnswerBlock
+
+
+def outgrown(block: Block) -> bool:
+    """A streamed answer that ended too long for live Markdown: a `LongAnswerCard` takes its place."""
+    return isinstance(block, AnswerBlock) and not block.finished and not block.item.streaming and is_long(block.item)
 
 
 def make_block(item: Item, *, expanded: bool, key_label: KeyLabel) -> Block:

@@ -24,7 +24,7 @@ from marextui.tui import windowing
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import OWN_ACTIONS
 from marextui.tui.items import AssistantItem, Item, NoticeItem, TurnItem
-from marextui.tui.panes.cards import AnswerBlock, Block, KeyLabel, expandable, hidden, make_block
+from marextui.tui.panes.cards import AnswerBlock, Block, KeyLabel, expandable, hidden, make_block, outgrown
 from marextui.tui.viewmodel import ViewModel
 from marextui.tui.windowing import Limits, Window
 
@@ -43,14 +43,14 @@ class Anchor:
 class Scroller(VerticalScroll, can_focus=False):
     """Holds the mounted blocks; reports scrolling and size to its conversation."""
 
-    def __init__(self, moved: Callable[[], None], resized: Callable[[], None]) -> None:
+    def __init__(self, moved: Callable[[float], None], resized: Callable[[], None]) -> None:
         super().__init__(id="blocks")
         self._moved = moved
         self._resized = resized
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self._moved()
+        self._moved(new_value - old_value)
 
     def on_resize(self, event: events.Resize) -> None:
         self._resized()
@@ -110,6 +110,7 @@ class Conversation(Vertical, can_focus=True):
         self._seen = 0
         self._expanded: set[str] = set()
         self._blocks: dict[str, Block] = {}
+        self._weights: dict[str, tuple[int, int]] = {}
         self._anchor: Anchor | None = None
         self._reveal: str | None = None
 
@@ -138,6 +139,7 @@ class Conversation(Vertical, can_focus=True):
         self.following, self.cursor, self._anchor, self._reveal = True, None, None, None
         self._seen = self.model.end
         self._expanded.clear()
+        self._weights.clear()
         self.touch()
 
     def touch(self) -> None:
@@ -183,7 +185,7 @@ class Conversation(Vertical, can_focus=True):
         gone = [self._blocks.pop(k) for k in list(self._blocks) if k not in keys]
         for item in wanted:
             block = self._blocks.get(item.key)
-            if block is not None and block.item is not item:
+            if block is not None and (block.item is not item or outgrown(block)):
                 gone.append(self._blocks.pop(item.key))
         if gone:
             await scroller.remove_children(gone)
@@ -207,11 +209,20 @@ class Conversation(Vertical, can_focus=True):
             after = block
 
     def _weigh(self, position: int) -> int:
-        return windowing.node_weight(self.model.at(position))
+        item = self.model.at(position)
+        known = self._weights.get(item.key)
+        if known is None or known[0] != item.version:
+            known = self._weights[item.key] = (item.version, windowing.node_weight(item))
+        return known[1]
 
     def _settle(self, anchor: Anchor | None) -> None:
         """After the layout: bring the anchor back to where it was, or the revealed block into view."""
-        self._moving = False
+        try:
+            self._place(anchor)
+        finally:
+            self._moving = False
+
+    def _place(self, anchor: Anchor | None) -> None:
         scroller = self.scroller
         if self._reveal is not None:
             block = self._blocks.get(self._reveal)
@@ -249,7 +260,8 @@ class Conversation(Vertical, can_focus=True):
         scroller = self.scroller
         return self.window.hi >= self.model.end and scroller.scroll_y >= scroller.max_scroll_y
 
-    def _scrolled(self) -> None:
+    def _scrolled(self, by: float) -> None:
+        """The person scrolled (`by` rows, down is positive); our own moves do not count."""
         if self._moving:
             return
         was = self.following
@@ -260,9 +272,9 @@ class Conversation(Vertical, can_focus=True):
         if not self.following:
             self._remember()
             scroller = self.scroller
-            if scroller.scroll_y <= NEAR and self._can_go_up():
+            if by < 0 and scroller.scroll_y <= NEAR and self._can_go_up():
                 self.call_later(self._page_up)
-            elif scroller.scroll_y >= scroller.max_scroll_y - NEAR and self.window.hi < self.model.end:
+            elif by > 0 and scroller.scroll_y >= scroller.max_scroll_y - NEAR and self.window.hi < self.model.end:
                 self.call_later(self._page_down)
 
     def _remember(self) -> None:
@@ -292,7 +304,10 @@ class Conversation(Vertical, can_focus=True):
         await self.reconcile()
 
     async def _page_down(self) -> None:
-        if self._moving or self.following or self.window.hi >= self.model.end:
+        if self._moving or self.following:
+            return
+        if self.window.hi >= self.model.end:
+            self.action_end()
             return
         self._remember()
         self.window = windowing.down(self.window, self.model.end, self._weigh, self._limits)
@@ -305,6 +320,9 @@ class Conversation(Vertical, can_focus=True):
             self.following = False
             scroller.anchor(False)
             self.call_later(self._page_up)
+            return
+        if how in ("down", "page_down") and scroller.scroll_y >= scroller.max_scroll_y and not self.following:
+            self.call_later(self._page_down)
             return
         step = {"up": -1, "down": 1, "page_up": -scroller.size.height + 2, "page_down": scroller.size.height - 2}[how]
         scroller.release_anchor()

@@ -14,6 +14,7 @@ from textual.widgets import Markdown, Static
 
 from marextui.context.sanitise import StreamSanitiser
 from marextui.tui.text import plain, safe_markdown
+from marextui.tui.windowing import LONG_NODES, markdown_nodes
 
 CHUNK_LINES = 40
 """Lines of an open fence in one widget; only the last such widget is updated."""
@@ -83,13 +84,18 @@ class AnswerMarkdown(Markdown):
 
 
 class StreamingBody(Vertical):
-    """Shows a growing answer. `feed` takes the whole text so far, `finish` the final one; both in raw form."""
+    """Shows a growing answer. `feed` takes the whole text so far, `finish` the final one; both in raw form.
+
+    From `LONG_NODES` widgets on, what comes is plain text, so that no answer can slow the screen down.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._sanitiser = StreamSanitiser()
         self._splitter = FenceSplitter()
         self._taken = 0
+        self._block_count = 0
+        self._overflow = ""
         self._chunks: list[Static] = []
         self._chunk_sizes: list[int] = []
         self.streaming = True
@@ -109,19 +115,23 @@ class StreamingBody(Vertical):
         piece = raw[self._taken :]
         self._taken = len(raw)
         markdown = self._splitter.feed(self._sanitiser.feed(piece))
-        if markdown.strip() or (markdown and self.renders):
+        if self._block_count > LONG_NODES:
+            self._overflow += markdown
+        elif markdown.strip() or (markdown and self.renders):
             self.renders += 1
+            self._block_count += markdown_nodes(markdown)
             await self.query_one(AnswerMarkdown).append(markdown.replace("![", "["))
-        await self._show_code(self._splitter.code)
+        code = self._splitter.code
+        await self._show_plain([*self._overflow.split("\n"), *code] if self._overflow else code)
 
     async def finish(self, raw: str) -> None:
         """The answer is complete: one update from the full text, which also mends references defined late."""
         self.streaming = False
         self.renders += 1
         await self.query_one(AnswerMarkdown).update(safe_markdown(raw))
-        await self._show_code([])
+        await self._show_plain([])
 
-    async def _show_code(self, lines: list[str]) -> None:
+    async def _show_plain(self, lines: list[str]) -> None:
         wanted = [lines[i : i + CHUNK_LINES] for i in range(0, len(lines), CHUNK_LINES)]
         if len(wanted) < len(self._chunks) or not wanted:
             for chunk in self._chunks:
