@@ -49,6 +49,7 @@ class _Lines:
     lines: list[str] = field(default_factory=list)
     matches: int = 0
     full: bool = False
+    binary: bool = False
     _rest: bytes = b""
 
     def take(self, data: bytes) -> bool:
@@ -68,6 +69,7 @@ class _Lines:
         line_end = self._rest.find(b"\n")
         if line_end >= 0 and b"binary file matches" in self._rest[:line_end] and b"\0" not in self._rest[:line_end]:
             self._rest = self._rest[line_end + 1 :]
+            self.binary = True
             return True
         name_end = self._rest.find(b"\0")
         line_end = self._rest.find(b"\n", name_end)
@@ -78,17 +80,17 @@ class _Lines:
         self._rest = self._rest[line_end + 1 :]
         number = text[: len(text) - len(text.lstrip("0123456789"))]
         mark, shown = text[len(number) : len(number) + 1], text[len(number) + 1 :]
-        self.matches += mark == ":"
         if len(shown) > LINE_CHARS:
             shown = shown[:LINE_CHARS] + "…"
-        self._add(f"{name}{mark}{number}{mark}{shown}")
+        self._add(f"{name}{mark}{number}{mark}{shown}", mark == ":")
         return True
 
-    def _add(self, line: str) -> None:
+    def _add(self, line: str, is_match: bool = False) -> None:
         if len(self.lines) >= MAX_LINES:
             self.full = True
         else:
             self.lines.append(line)
+            self.matches += is_match
 
 
 class Grep:
@@ -213,9 +215,12 @@ def _result(query: _Query, target: Target, found: _Lines, ended: Captured, remar
     failed = ended.code not in {0, 1, None} and not found.lines
     if failed:
         return _failed(f"Grep: the search failed: {ended.stderr[:300] or f'exit code {ended.code}'}", "failed")
+    if found.binary:
+        notes.append("a binary file matches; its lines are not shown")
     if not found.lines:
+        unsearched = " (ignored files are not searched)" if target.kind == "dir" else ""
         where = f"{target.display}{f' ({query.glob})' if query.glob else ''}"
-        notes.insert(0, f"No matches for {query.pattern} in {where} (ignored files are not searched).")
+        notes.insert(0, f"No matches for {query.pattern} in {where}{unsearched}.")
         return ToolResult(
             "\n".join([notes[0], *(f"[{note}]" for note in notes[1:])]),
             is_error=bool(remark) or ended.timed_out,

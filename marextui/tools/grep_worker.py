@@ -34,7 +34,7 @@ def search(name: bytes, pattern: re.Pattern[str], context: int, out: IO[bytes], 
                     pass  # the rest of a line of more than a megabyte is not searched
                 if pattern.search(line):
                     start = before[0][0] if before else number
-                    if context and (found or not first) and start > last + 1:
+                    if context and (start > last + 1 if found else not first):
                         out.write(b"--\n")
                     for n, text in before:
                         _write(out, name, n, b"-", text)

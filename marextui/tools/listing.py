@@ -25,7 +25,7 @@ class Listing:
 
 def skip_globs() -> list[str]:
     """rg arguments that keep it out of the skipped directories."""
-    return [f"--glob=!{name}" for name in sorted(SKIPPED_DIRS)]
+    return [f"--glob=!{name}/" for name in sorted(SKIPPED_DIRS)]
 
 
 async def list_files(base: Path, *, limit: int = MAX_FILES, clock: Clock | None = None) -> Listing:

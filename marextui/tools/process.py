@@ -17,7 +17,10 @@ from marextui.tools.offload import settle
 TERM_GRACE_SECONDS = 2.0
 """How long a process group may take to end by SIGTERM before SIGKILL."""
 
-_POLL_SECONDS = 0.1
+KILL_GRACE_SECONDS = 1.0
+"""How long to look for the last of a killed group to be gone; one in an uninterruptible call may stay longer."""
+
+_POLL_SECONDS = 0.05
 _READ_AHEAD = 1 << 18
 
 
@@ -52,15 +55,18 @@ class Child:
             raise
 
     async def _end(self, clock: Clock) -> None:
+        if signal_group(self.process.pid, signal.SIGTERM):
+            await self._gone(clock, TERM_GRACE_SECONDS)
+        if signal_group(self.process.pid, signal.SIGKILL):
+            await self._gone(clock, KILL_GRACE_SECONDS)
+        await self.process.wait()
+
+    async def _gone(self, clock: Clock, seconds: float) -> None:
+        """Until nothing of the group runs, at most `seconds`."""
         waited = 0.0
-        signalled = signal_group(self.process.pid, signal.SIGTERM)
-        while signalled and waited < TERM_GRACE_SECONDS:
-            if self.process.returncode is not None and not group_alive(self.process.pid):
-                break
+        while waited < seconds and (self.process.returncode is None or group_alive(self.process.pid)):
             await clock.sleep(_POLL_SECONDS)
             waited += _POLL_SECONDS
-        signal_group(self.process.pid, signal.SIGKILL)
-        await self.process.wait()
 
     def close(self) -> None:
         """Let go of the pipe; processes that still write to it are on their own."""
@@ -81,17 +87,19 @@ async def start(
     keeps the pipe open.
     """
     read_end, write_end = os.pipe()
+    output = asyncio.StreamReader(limit=_READ_AHEAD)
     try:
-        process = await _spawn(argv, cwd, env, stdin, write_end, stderr)
-    except BaseException:
-        os.close(read_end)
-        raise
+        # before the child: once there is one, nothing here may be cancelled without ending it
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(output), os.fdopen(read_end, "rb", 0)
+        )
+        try:
+            process = await _spawn(argv, cwd, env, stdin, write_end, stderr)
+        except BaseException:
+            pipe.close()
+            raise
     finally:
         os.close(write_end)
-    output = asyncio.StreamReader(limit=_READ_AHEAD)
-    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(output), os.fdopen(read_end, "rb", 0)
-    )
     return Child(process, output, pipe)
 
 

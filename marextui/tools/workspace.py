@@ -95,7 +95,7 @@ class Workspace:
             kind = _kind(real)
         except OSError as error:
             raise PathRefused(_reason(error)) from None
-        except ValueError:  # lone surrogates: no file has such a name
+        except UnicodeEncodeError:  # lone surrogates: no file has such a name
             raise PathRefused("the path is not valid text") from None
         inside = self.holds(real)
         return Target(Path(real), inside, self.display(real), kind)
