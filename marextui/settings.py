@@ -95,6 +95,12 @@ def write_setting(config_file: Path, key: str, value: str | int | float | bool |
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{_short(config_file)} is not valid TOML ({error}); correct it first") from None
     edited = _edited(text, setting, value)
+    try:
+        tomllib.loads(edited)
+    except tomllib.TOMLDecodeError:  # the key stands there as a table
+        raise ValueError(
+            f"{key} cannot be set in {_short(config_file)}: it is a table there; correct it first"
+        ) from None
     ensure_private(config_file.parent)
     write_private(config_file, edited.encode())
 

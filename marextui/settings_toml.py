@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
 
 _PART = r'(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\')'
@@ -28,9 +29,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Places by key path, and `top_end`: the offset where a new top-level key can be put (before the first table)."""
+    """Places of values by key path, lines of table headers, and `top_end`: the offset where a new top-level key can be
+    put (before the first table).
+    """
 
     places: dict[tuple[str, ...], Place]
+    headers: dict[tuple[str, ...], int]
     top_end: int
 
     def line_of(self, path: tuple[str, ...]) -> int | None:
@@ -38,12 +42,14 @@ class Layout:
         while path:
             if path in self.places:
                 return self.places[path].line
+            if path in self.headers:
+                return self.headers[path]
             path = path[:-1]
         return None
 
 
 def _path(key: str) -> tuple[str, ...]:
-    return tuple(part[1:-1] if part[0] in "\"'" else part for part in _ONE_PART.findall(key))
+    return tuple(tomllib.loads(f"k = {p}")["k"] if p[0] in "\"'" else p for p in _ONE_PART.findall(key))
 
 
 def _value_end(text: str, start: int) -> int:
@@ -67,6 +73,7 @@ def _value_end(text: str, start: int) -> int:
 def layout(text: str) -> Layout:
     """Layout of `text`, which must be valid TOML (`tomllib` accepts it)."""
     places: dict[tuple[str, ...], Place] = {}
+    headers: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
     top_end: int | None = None
     at, line = 0, 1
@@ -76,7 +83,7 @@ def layout(text: str) -> Layout:
         end = at
         if header is not None:
             table = _path(header[1])
-            places.setdefault(table, Place(line, header.start(), header.end()))
+            headers.setdefault(table, line)
             top_end = at if top_end is None else top_end
         elif assignment is not None:
             end = _value_end(text, assignment.end())
@@ -85,4 +92,4 @@ def layout(text: str) -> Layout:
         following = len(text) if newline == -1 else newline + 1
         line += text.count("\n", at, following)
         at = following
-    return Layout(places, len(text) if top_end is None else top_end)
+    return Layout(places, headers, len(text) if top_end is None else top_end)
