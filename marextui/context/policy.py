@@ -54,13 +54,22 @@ def after_attempt(attempts: Attempts, outcome: Outcome, *, messages: int, used: 
     )
 
 
-def already_tried(attempts: Attempts, *, messages: int, used: int, turn: int, window: int | None = None) -> str:
+def already_tried(
+    attempts: Attempts,
+    *,
+    messages: int,
+    used: int,
+    turn: int,
+    window: int | None = None,
+    over_budget: bool = False,
+) -> str:
     """Why another automatic try now would change nothing, "" when one is due (I4).
 
     - never twice on the same content: no message was logged since the last attempt (case 1);
     - after a failure, once per turn (M17), and none after `MAX_FAILURES` in a row until one succeeds (case 13);
     - after a refusal, not before H grew by 10 % (L26) — unless H fell since, or is at 90 % of the window (L27);
-    - not more than `MAX_PER_TURN` times in a turn (case 9).
+    - not more than `MAX_PER_TURN` times in a turn (case 9), unless the request would be refused otherwise
+      (`over_budget`): then the next rung is a dead turn.
     """
     if attempts.outcome is None:
         return ""
@@ -70,9 +79,9 @@ def already_tried(attempts: Attempts, *, messages: int, used: int, turn: int, wi
         return "Nothing new was said since the last compaction attempt."
     if attempts.outcome == "failed" and turn == attempts.turn:
         return "The compaction of this turn failed; the next turn tries again."
-    if attempts.outcome == "done" and turn == attempts.turn and attempts.in_turn >= MAX_PER_TURN:
+    if attempts.outcome == "done" and turn == attempts.turn and attempts.in_turn >= MAX_PER_TURN and not over_budget:
         return f"This turn was compacted {attempts.in_turn} times already."
-    critical = window is not None and used >= CRITICAL_SHARE * window
+    critical = over_budget or (window is not None and used >= CRITICAL_SHARE * window)
     if attempts.outcome == "refused" and not critical and attempts.used <= used < attempts.used * (1 + REFUSAL_GROWTH):
         return "The last attempt would not have freed enough; waiting for 10 % more."
     return ""

@@ -76,7 +76,8 @@ class Compactor:
         counts = [session.ledger.message(m) for m in kept]
         cut = self._cut(kept, counts, reading, trigger, mid_turn)
         if cut is None:
-            return self._fail(session, reading, trigger, _why_no_cut(kept, counts, reading), "refused")
+            reason = _why_no_cut(kept, counts, reading, mid_turn)
+            return self._fail(session, reading, trigger, reason, "refused")
         span = kept[: cut.index]
         cycle = session.conversation.cycle + 1
         version = session.version
@@ -198,12 +199,14 @@ class Compactor:
         return False
 
 
-def _why_no_cut(kept: Sequence[Message], counts: Sequence[int], reading: Reading) -> str:
+def _why_no_cut(kept: Sequence[Message], counts: Sequence[int], reading: Reading, mid_turn: bool) -> str:
     """Why nothing can be cut, in tokens (M10)."""
     newest = max((i for i, m in enumerate(kept) if m.role == "user" and not m.synthetic), default=0)
     if len(kept) < 2:
         return "there is nothing to compact yet"
-    if newest == 0:
+    if newest == 0 and not mid_turn:
         return "no usable cut: everything belongs to the newest turn"
+    if mid_turn:
+        return "no usable cut: what must be kept of this turn is too large by itself"
     limit = "" if reading.threshold is None else f" of a threshold of {int(reading.threshold)}"
     return f"no usable cut: the newest turn alone holds {sum(counts[newest:])} tokens{limit}"

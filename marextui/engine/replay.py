@@ -87,6 +87,7 @@ class _Report:
     compactions: list[dict[str, Any]] = field(default_factory=list)
     stored: list[OmissionInfo] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    reasons: set[str] = field(default_factory=set)
     position: dict[str, int] = field(default_factory=dict)
     view: tuple[dict[str, Any], ...] = ()
     final_reply: Message | None = None
@@ -137,7 +138,9 @@ class _Report:
                 )
             case CompactionFailed(trigger, reason, skipped):
                 what = "not done" if skipped else "failed"
-                self.note(f"step {len(self.steps) + 1}: compaction ({trigger}) {what}: {reason}")
+                if reason not in self.reasons:  # the same reason at twenty steps is one thing to know
+                    self.reasons.add(reason)
+                    self.note(f"from step {len(self.steps) + 1}: compaction ({trigger}) {what}: {reason}")
             case OmissionStored(info):
                 self.stored.append(info)
             case Notice(level, text, _, _) if level == "error":

@@ -135,6 +135,7 @@ class EngineState:
                 used=reading.used,
                 turn=self.session.conversation.turn,
                 window=reading.window.tokens,
+                over_budget=reading.over_budget > 0,
             )
             if tried
             else "",

@@ -123,12 +123,19 @@ class TurnRunner:
                 return
             await self.tools.run_all(self.session, message.tool_calls, turn=turn, window=self.meter.window.tokens)
 
-    async def _prepare(self, turn: int) -> tuple[SystemPart, Reading]:
-        """Measure, compact when due, make room when it would not fit (M2, M5, M10)."""
+    async def _prepare(self, turn: int, step: int) -> tuple[SystemPart, Reading]:
+        """Measure, compact when due, make room when it would not fit (M2, M5, M10).
+
+        After the first step the cut may also fall inside the turn, before an assistant that opens a tool group (B13).
+        """
         self.bus.enter("preparing")
         part = self.host.system_part()
         reading = self.meter.read(self.session, part)
-        if reading.over_threshold and not self.host.why_not(reading) and await self._compact(reading):
+        if (
+            reading.over_threshold
+            and not self.host.why_not(reading)
+            and await self._compact(reading, mid_turn=step > 1)
+        ):
             part = self.host.system_part()
             reading = self.meter.read(self.session, part)
         if reading.over_budget and await self.omitter.make_room(self.session, turn, reading.over_budget):
@@ -151,7 +158,7 @@ class TurnRunner:
         return done
 
     async def _step(self, turn: int, step: int, *, may_call: bool, resent: bool = False) -> Message | None:
-        part, reading = await self._prepare(turn)
+        part, reading = await self._prepare(turn, step)
         history = self.session.history()
         wire: tuple[dict[str, Any], ...] = (part.wire(), *(to_wire(m) for m in history))
         self.bus.emit(
