@@ -38,7 +38,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"ID3", "MP3 audio"),
     (b"\0asm", "WebAssembly module"),
 )
-_TEXTUAL_MAGIC = frozenset({"BMP image", "Windows program", "MP3 audio", "bzip2 archive", "GGUF model"})
+_TEXTUAL_MAGIC = frozenset({"BMP image", "Windows program", "MP3 audio", "bzip2 archive", "GGUF model", "Ogg media"})
 """Kinds whose magic is plain letters: believed only when a NUL byte is near as well."""
 
 _UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
@@ -75,9 +75,9 @@ def sniff(head: bytes) -> str:
     for magic, what in _MAGIC:
         if head.startswith(magic) and (what not in _TEXTUAL_MAGIC or has_nul):
             return what
-    if head[:4] == b"RIFF" and len(head) >= 12:
+    if head[:4] == b"RIFF" and has_nul:
         return "WebP image" if head[8:12] == b"WEBP" else "RIFF media"
-    if head[4:8] == b"ftyp":
+    if head[4:8] == b"ftyp" and has_nul:
         return "AVIF or HEIC image" if head[8:12] in {b"avif", b"heic", b"heix", b"mif1"} else "MP4 media"
     if head.startswith(_UTF32):
         return "UTF-32 text, which is not supported"

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marextui.tools.arguments import ArgumentError, load_object, parse
@@ -107,6 +107,7 @@ def test_a_raw_line_feed_inside_a_string_is_taken_as_it_is() -> None:
     assert parse(SPEC, '{"file_path": "a\nb"}') == {"file_path": "a\nb"}
 
 
+@settings(deadline=None)
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5).map(json.dumps))
 def test_nothing_but_argument_errors_comes_out(raw: str) -> None:
     with contextlib.suppress(ArgumentError):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from marextui.tools import atomic, textfile
@@ -24,6 +24,7 @@ from tests.unit.tools.conftest import Call
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
 
 
+@settings(deadline=None)
 @given(TEXT, TEXT.filter(bool), TEXT, TEXT)
 def test_replacing_is_exact_on_any_text(before: str, old: str, new: str, after: str) -> None:
     text = before + old + after
@@ -37,6 +38,7 @@ def test_replacing_is_exact_on_any_text(before: str, old: str, new: str, after: 
             replaced(text, old, new, every=False)
 
 
+@settings(deadline=None)
 @given(TEXT, TEXT.filter(bool), TEXT, TEXT)
 def test_in_a_crlf_file_the_models_line_feeds_are_crlf(before: str, old: str, new: str, after: str) -> None:
     text = before + old + after + "\n"
@@ -46,6 +48,7 @@ def test_in_a_crlf_file_the_models_line_feeds_are_crlf(before: str, old: str, ne
     assert result == textfile.to_crlf(before + new + after + "\n")
 
 
+@settings(deadline=None)
 @given(st.binary())
 def test_any_text_file_comes_back_byte_for_byte(data: bytes) -> None:
     try:

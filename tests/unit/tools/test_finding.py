@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marextui.tools import finding, listing, ls
@@ -18,6 +18,8 @@ from marextui.tools.box import Box
 from marextui.tools.globs import BadPattern, compile_glob, expand_braces, split_base
 from marextui.tools.listing import list_files
 from tests.unit.tools.conftest import Call
+
+GIT = shutil.which("git")
 
 
 def make(root: Path, *names: str) -> None:
@@ -141,7 +143,7 @@ async def test_skipped_directories_are_not_entered_unless_searched_themselves(ro
 
 
 async def test_ignored_files_are_left_out_where_a_helper_knows_them(root: Path, helper: str) -> None:
-    if shutil.which("git") is None:
+    if GIT is None:
         pytest.skip("no git here")
     make(root, "src/a.py", "build/out.o", "b.log", "two\nlines")
     (root / ".gitignore").write_text("build/\n*.log\n")
@@ -172,13 +174,12 @@ async def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
 
 
 async def test_the_projects_git_settings_run_no_program(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = shutil.which("git")
-    if program is None:
+    if GIT is None:
         pytest.skip("no git here")
     make(root, "a")
     await asyncio.to_thread(git, "init", "-q", str(root))
     await asyncio.to_thread(git, "-C", str(root), "config", "core.fsmonitor", f"touch {root}/ran; false")
-    monkeypatch.setattr(listing.shutil, "which", lambda name: program if name == "git" else None)
+    monkeypatch.setattr(listing.shutil, "which", lambda name: GIT if name == "git" else None)
     assert (await list_files(root)).files == ("a",)
     assert not (root / "ran").exists()
 
@@ -210,6 +211,7 @@ def test_hostile_patterns_are_not_slow() -> None:
         expand_braces("{a,b}" * 20)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab*?[]{},/.!-", max_size=20), st.text(alphabet="ab/.", max_size=20))
 def test_any_pattern_matches_or_is_refused(pattern: str, path: str) -> None:
     try:

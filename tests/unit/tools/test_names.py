@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marextui.tools.names import count, human_size, show_name, unshow_name, well_formed
@@ -17,6 +17,7 @@ def test_control_bytes_and_foreign_bytes_are_shown_escaped() -> None:
     assert show_name("日本 ok") == "日本 ok"
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1).filter(lambda b: b"\0" not in b and b"\\" not in b))
 def test_any_name_comes_back(name: bytes) -> None:
     decoded = os.fsdecode(name)
@@ -26,6 +27,7 @@ def test_any_name_comes_back(name: bytes) -> None:
     assert unshow_name(shown) == decoded
 
 
+@settings(deadline=None)
 @given(st.text(st.characters()))
 def test_well_formed_text_can_be_sent(text: str) -> None:
     well_formed(text).encode("utf-8")

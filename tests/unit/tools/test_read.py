@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from marextui.tools import read
 from marextui.tools.box import Box
+from marextui.tools.offload import Stop
 from marextui.tools.read_state import ReadState
 from tests.unit.tools.conftest import Call
 
@@ -173,3 +177,39 @@ async def test_a_streamed_line_without_end_is_not_kept_whole(
     result = await call("Read", file_path="f")
     assert len(result.text) < 2200
     assert "[998 000 more characters in this line]" in result.text
+
+
+async def test_nobody_waits_for_a_cancelled_read(
+    call: Call, root: Path, state: ReadState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread notices between two pieces of a large file; it does not count to the end of it."""
+    monkeypatch.setattr(read, "HASHED_BYTES", 1000)
+    monkeypatch.setattr(read, "_CHUNK", 10)
+    (root / "f").write_text("line\n" * 10_000)
+    loop, reached, go_on, ended = asyncio.get_running_loop(), asyncio.Event(), threading.Event(), asyncio.Event()
+    pieces: list[bytes] = []
+    real = read._fill_from_chunks
+
+    def watched(chunks: Iterator[bytes], window: read._Window, stop: Stop) -> None:
+        def counted() -> Iterator[bytes]:
+            for chunk in chunks:
+                pieces.append(chunk)
+                loop.call_soon_threadsafe(reached.set)
+                go_on.wait(30)
+                yield chunk
+
+        try:
+            real(counted(), window, stop)
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+
+    monkeypatch.setattr(read, "_fill_from_chunks", watched)
+    task = asyncio.ensure_future(call("Read", file_path="f"))
+    await reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    await ended.wait()
+    assert len(pieces) == 1
+    assert not state.seen(root / "f")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marextui.tools.titles import TITLE_CHARS, subject, title
@@ -29,6 +29,7 @@ def test_titles(name: str, arguments: str, shown: str, about: str) -> None:
     assert (title(name, arguments), subject(name, arguments)) == (shown, about)
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_always_one_bounded_line(name: str, arguments: str) -> None:
     line = title(name, arguments)
