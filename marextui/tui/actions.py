@@ -17,8 +17,18 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action("app.palette", "Palette", "Find and run any action by name", "app", "palette", "ctrl+p", footer=True),
     Action("app.jump", "Jump", "Label the panes and go to one with a letter", "app", "jump", "ctrl+o", footer=True),
     Action("app.search", "Search", "Search the conversation", "app", "search", "ctrl+f", footer=True),
-    Action("search.next", "Next match", "Go to the next match of the search", "app", "search_next", "f6"),
-    Action("search.previous", "Previous match", "Go to the match before", "app", "search_previous", "shift+f6"),
+    Action(
+        "search.next", "Next match", "Go to the next match of the search", "app", "search_next", "f6", priority=True
+    ),
+    Action(
+        "search.previous",
+        "Previous match",
+        "Go to the match before",
+        "app",
+        "search_previous",
+        "shift+f6",
+        priority=True,
+    ),
     Action(
         "app.escape",
         "Stop",
@@ -41,7 +51,15 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action("app.focus_memory", "Memory", "Go to the memory pane", "app", "pane('memory')", "f4", slash="memory"),
     Action("app.focus_gauge", "Gauge", "Go to the context gauge", "app", "pane('gauge')", "f5", slash="context"),
     Action("app.retry", "Retry", "Try again what failed last", "app", "retry", "f9"),
-    Action("app.scroll_page_up", "Page up", "Scroll the conversation up a page", "app", "scroll('page_up')", "pageup"),
+    Action(
+        "app.scroll_page_up",
+        "Page up",
+        "Scroll the conversation up a page",
+        "app",
+        "scroll('page_up')",
+        "pageup",
+        priority=True,
+    ),
     Action(
         "app.scroll_page_down",
         "Page down",
@@ -49,9 +67,26 @@ OWN_ACTIONS: tuple[Action, ...] = (
         "app",
         "scroll('page_down')",
         "pagedown",
+        priority=True,
     ),
-    Action("app.scroll_up", "Scroll up", "Scroll the conversation up a line", "app", "scroll('up')", "shift+up"),
-    Action("app.scroll_down", "Scroll down", "Scroll the conversation down", "app", "scroll('down')", "shift+down"),
+    Action(
+        "app.scroll_up",
+        "Scroll up",
+        "Scroll the conversation up a line",
+        "app",
+        "scroll('up')",
+        "shift+up",
+        priority=True,
+    ),
+    Action(
+        "app.scroll_down",
+        "Scroll down",
+        "Scroll the conversation down",
+        "app",
+        "scroll('down')",
+        "shift+down",
+        priority=True,
+    ),
     Action("app.status", "Status", "Model, context and usage in full", "app", "status", slash="status"),
     Action("app.compact", "Compact now", "Summarise the conversation so far", "app", "compact", slash="compact"),
     Action(
@@ -107,9 +142,15 @@ OWN_ACTIONS: tuple[Action, ...] = (
         priority=True,
     ),
     Action("composer.undo", "Undo", "Undo the last edit, also a cleared draft", "composer", "undo", "ctrl+z,super+z"),
-    Action("queue.edit", "Edit queued", "Edit the newest queued message", "app", "queue_edit", "f7"),
+    Action("queue.edit", "Edit queued", "Edit the newest queued message", "app", "queue_edit", "f7", priority=True),
     Action(
-        "queue.drop", "Drop queued", "Take the newest queued message back into the draft", "app", "queue_drop", "f8"
+        "queue.drop",
+        "Drop queued",
+        "Take the newest queued message back into the draft",
+        "app",
+        "queue_drop",
+        "f8",
+        priority=True,
     ),
     # --- conversation ----------------------------------------------------------------------------------------------
     Action(
@@ -122,6 +163,8 @@ OWN_ACTIONS: tuple[Action, ...] = (
         footer=True,
     ),
     Action("conversation.toggle", "Expand", "Expand or fold the block", "conversation", "fold", "space", footer=True),
+    Action("conversation.up", "Up", "Scroll a line up", "conversation", "move('up')", "up"),
+    Action("conversation.down", "Down", "Scroll a line down", "conversation", "move('down')", "down"),
     Action("conversation.previous", "Previous", "Previous block", "conversation", "previous", "k,ctrl+up"),
     Action("conversation.next", "Next", "Next block", "conversation", "next", "j,ctrl+down"),
     Action("conversation.copy", "Copy", "Copy the block as it was written", "conversation", "copy", "y", footer=True),

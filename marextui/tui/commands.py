@@ -46,6 +46,14 @@ class CommandApp(App[None], inherit_bindings=False):
     remember: Callable[[str, str], None] | None
     _quit_armed_at: float = -QUIT_WINDOW
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that work whatever has the focus leave dialogs alone; scrolling leaves the side panes their own keys."""
+        if action in ("search_next", "search_previous", "queue_edit", "queue_drop"):
+            return self.screen is self.main
+        if action == "scroll":
+            return self.screen is self.main and self.main.scope() in ("composer", "conversation", "app")
+        return True
+
     # --- finding things --------------------------------------------------------------------------------------------
     def label(self, action_id: str) -> str:
         """The key that runs an action now, "/name" or "palette" for one without a key."""

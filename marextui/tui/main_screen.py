@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from marextui.engine import events as ev
 from marextui.tui.action_types import Scope
+from marextui.tui.glyphs import ASCII, glyphs_of
 from marextui.tui.panes.composer import Composer
 from marextui.tui.panes.conversation import Conversation
 from marextui.tui.panes.gauge import GaugeLine, GaugePane
@@ -111,6 +112,7 @@ class MainScreen(Screen[None]):
         self.shown: Pane = "conversation"
 
     def compose(self) -> ComposeResult:
+        self.set_class(glyphs_of(self.app) is ASCII, "-ascii")
         yield self.tabs
         yield self.gauge_line
         with Horizontal(id="body"):

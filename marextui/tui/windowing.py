@@ -105,8 +105,8 @@ def tail(first: int, end: int, weigh: Weigh, limits: Limits) -> Window:
 
 
 def follow(window: Window, first: int, end: int, weigh: Weigh, limits: Limits) -> Window:
-    """The window extended to the newest item; trimmed at its top, to half, only when it is over a limit."""
-    lo = min(max(window.lo, first), end)
+    """The window extended to the newest item and to at least the tail; trimmed to that only when over a limit."""
+    lo = max(first, min(window.lo, tail(first, end, weigh, limits).lo))
     if end - lo > limits.items or sum(map(weigh, range(lo, end))) > limits.nodes:
         return tail(first, end, weigh, limits)
     return Window(lo, end)

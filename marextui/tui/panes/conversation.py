@@ -328,6 +328,9 @@ class Conversation(Vertical, can_focus=True):
         scroller.release_anchor()
         scroller.scroll_relative(y=step, animate=False, immediate=True)
 
+    def action_move(self, how: str) -> None:
+        self.scroll_by(how)
+
     def action_end(self) -> None:
         self.following, self._reveal, self._anchor = True, None, None
         if self.window.hi < self.model.end:
