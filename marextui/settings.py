@@ -16,7 +16,7 @@ from typing import Any
 
 import tomli_w
 
-from marextui.paths import ensure_private, write_private
+from marextui.private_files import ensure_private, write_private
 from marextui.settings_schema import BY_NAME, SCHEMA, Refused, Setting, from_env, from_toml
 from marextui.settings_toml import Layout, layout
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import aiosqlite
 
-from marextui.paths import ensure_private
+from marextui.private_files import ensure_private
 from marextui.store.schema import APPLICATION_ID, SCHEMA_VERSION, UPGRADES
 
 _T = TypeVar("_T")

@@ -10,7 +10,8 @@ from filelock import FileLock
 
 from marextui.context.memory import MemoryEntry, add_entry, rules_excerpt
 from marextui.context.redaction import redact
-from marextui.paths import MEMORY_NAME, RULES_NAME, ensure_private, write_private
+from marextui.paths import MEMORY_NAME, RULES_NAME
+from marextui.private_files import ensure_private, write_private
 
 LOCK_SECONDS = 10
 """How long to wait for another process that feeds the same memory."""

@@ -18,10 +18,12 @@ from filelock import FileLock
 
 from marextui.context.omission import ID_PATTERN, STORE_LIMIT, expired, format_id, preview, truncate_for_store
 from marextui.context.redaction import redact
-from marextui.paths import ensure_private, write_private
+from marextui.private_files import ensure_private, write_private
 
 LOCK_SECONDS = 10
 """How long to wait for another process on the same project."""
+
+_ID_LENGTH = len("omitted-") + 18
 
 _LEFTOVER = re.compile(r"omitted-\d{3,}\.(?:txt|json)|\..*\.tmp")
 
@@ -108,7 +110,7 @@ class OmissionStore:
     def _ids(self, suffix: str) -> list[str]:
         if not self._directory.is_dir():
             return []
-        return [p.stem for p in self._directory.iterdir() if p.suffix == suffix and ID_PATTERN.fullmatch(p.stem)]
+        return [p.stem for p in self._directory.iterdir() if p.suffix == suffix and _is_id(p.stem)]
 
     def _put(self, text: str, tool: str, what: str, conversation_id: str, message_id: str) -> OmissionMeta:
         stored = redact(truncate_for_store(text)[0])
@@ -145,7 +147,7 @@ class OmissionStore:
             return None
 
     def _meta(self, omission_id: str) -> OmissionMeta | None:
-        if not ID_PATTERN.fullmatch(omission_id) or not self._text_path(omission_id).is_file():
+        if not _is_id(omission_id) or not self._text_path(omission_id).is_file():
             return None
         try:
             meta = _read_meta(self._meta_path(omission_id).read_bytes())
@@ -190,7 +192,7 @@ class OmissionStore:
         return purged
 
     def _why_missing(self, omission_id: str, days: int) -> str:
-        if not ID_PATTERN.fullmatch(omission_id):
+        if not _is_id(omission_id):
             return f'No such content: "{preview(omission_id, 60)}" is not an id like omitted-003.'
         if int(omission_id[8:]) > self._last_number() or format_id(int(omission_id[8:]) or 1) != omission_id:
             return f"No such content: {omission_id} was never stored for this project."
@@ -202,6 +204,11 @@ class OmissionStore:
     def _total_bytes(self) -> int:
         paths = [p for i in self._ids(".txt") for p in (self._text_path(i), self._meta_path(i))]
         return sum(p.stat().st_size for p in paths if p.exists())
+
+
+def _is_id(text: str) -> bool:
+    """True for an id that can have been given out: no path, and no number without end (M33)."""
+    return len(text) <= _ID_LENGTH and ID_PATTERN.fullmatch(text) is not None
 
 
 def _read_meta(data: bytes) -> OmissionMeta | None:

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import tomli_w
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marextui.settings import write_setting
@@ -36,6 +36,7 @@ def test_every_top_level_value_is_found_where_it_stands(document: dict[str, obje
         assert place.line == text.count("\n", 0, place.start) + 1
 
 
+@settings(deadline=None, max_examples=60)  # each example waits for the disk twice
 @given(documents, texts.filter(str.strip), st.booleans())
 def test_writing_changes_one_value(document: dict[str, object], theme: str, multiline: bool) -> None:
     if isinstance(document.get("theme"), dict | list):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from marextui import paths
+from marextui.private_files import write_private
 
 
 @pytest.mark.parametrize("mark", [".git/", ".git", ".marex/", "MAREX.md"])
@@ -105,7 +106,7 @@ def test_write_private_replaces_the_whole_file(tmp_path: Path) -> None:
     target.write_text("old")
     link = tmp_path / "link.txt"
     link.symlink_to(target)
-    paths.write_private(link, b"new")
+    write_private(link, b"new")
     assert target.read_bytes() == b"new"
     assert link.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o600
@@ -116,5 +117,5 @@ def test_write_private_leaves_nothing_behind_when_it_fails(tmp_path: Path) -> No
     target.mkdir()
     before = sorted(tmp_path.iterdir())
     with pytest.raises(OSError):
-        paths.write_private(target, b"new")
+        write_private(target, b"new")
     assert sorted(tmp_path.iterdir()) == before
