@@ -65,7 +65,7 @@ def already_tried(
 ) -> str:
     """Why another automatic try now would change nothing, "" when one is due (I4).
 
-    - never twice on the same content: no message was logged since the last attempt (case 1);
+    - never twice on the same content: no message was logged since the last attempt (case 1), also after an undo;
     - after a failure, once per turn (M17), and none after `MAX_FAILURES` in a row until one succeeds (case 13);
     - after a refusal, not before H grew by 10 % (L26) — unless H fell since, or is at 90 % of the window (L27);
     - not more than `MAX_PER_TURN` times in a turn (case 9), unless the request would be refused otherwise
@@ -75,7 +75,7 @@ def already_tried(
         return ""
     if attempts.failures >= MAX_FAILURES:
         return f"The last {attempts.failures} compactions failed; /compact tries again."
-    if messages <= attempts.messages and used >= attempts.used:
+    if messages <= attempts.messages:
         return "Nothing new was said since the last compaction attempt."
     if attempts.outcome == "failed" and turn == attempts.turn:
         return "The compaction of this turn failed; the next turn tries again."

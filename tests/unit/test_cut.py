@@ -130,8 +130,9 @@ def test_counts_must_match() -> None:
 
 def test_manual_keeps_the_last_fifth_when_the_window_is_unknown() -> None:
     """M21."""
-    found = manual_cut(TURNS, COUNTS, summary_tokens=1200, target=None, used=10_000)
-    assert found == Cut(8, 2000, 3200)
+    shape = history("u a u a u a u a u u")
+    assert manual_cut(shape, COUNTS, summary_tokens=1200, target=None, used=10_000) == Cut(8, 2000, 3200)
+    assert manual_cut(shape, [*COUNTS[1:], 1001], summary_tokens=1200, target=None, used=10_001) == Cut(9, 1001, 2201)
 
 
 def test_manual_keeps_at_least_the_newest_turn() -> None:

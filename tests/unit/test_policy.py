@@ -69,6 +69,11 @@ def test_never_twice_on_the_same_content(outcome: Outcome) -> None:
     assert "Nothing new" in tried(attempt(outcome), turn=4)
 
 
+def test_an_undo_is_not_compacted_away_at_once() -> None:
+    """H is back above the threshold, but no one said anything new."""
+    assert "Nothing new" in tried(attempt("done", used=5000), used=18_000, turn=4)
+
+
 def test_after_a_success_new_content_allows_another() -> None:
     assert tried(attempt("done"), messages=21) == ""
 

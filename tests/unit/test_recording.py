@@ -103,9 +103,18 @@ def test_what_is_no_recording_is_refused_in_one_line(data: bytes, told: str) -> 
 
 
 def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    unpack = gzip.GzipFile.read
+
+    def spy(packed: gzip.GzipFile, size: int = -1) -> bytes:
+        asked.append(size)
+        return unpack(packed, size)
+
     monkeypatch.setattr("marextui.context.recording.MAX_BYTES", 1000)
+    monkeypatch.setattr(gzip.GzipFile, "read", spy)
     with pytest.raises(RecordingError, match="larger than"):
         read_recording(gzip.compress(b" " * 100_000), name="x")
+    assert asked == [1001]
 
 
 def test_bad_lines_are_skipped_and_named() -> None:
@@ -161,6 +170,12 @@ def test_odd_contents_are_read_and_noted(content: object, read_as: object) -> No
     message, notes = one({"role": "user", "content": content})
     assert message.content == read_as
     assert notes
+
+
+def test_only_a_tool_result_can_be_an_error() -> None:
+    assert one({"role": "tool", "tool_call_id": "c", "content": "x", "is_error": "yes"})[0].is_error
+    assert not one({"role": "tool", "tool_call_id": "c", "content": "x", "error": False})[0].is_error
+    assert not one({"role": "assistant", "content": "x", "error": True})[0].is_error
 
 
 def test_a_tool_that_printed_nothing_is_no_oddity() -> None:

@@ -201,6 +201,8 @@ def test_reasoning_that_is_not_sent_back_is_not_history() -> None:
     state = fold([*turn(1, reasoning="w " * 30), UsageMeasured("u1", 900, 40, "m")])
     assert history_tokens(state, ledger(), 0) == (910, True)
     assert history_tokens(state, TokenLedger(Words(), echo_reasoning=True), 0) == (940, False)
+    longer = fold([*turn(1, reasoning="w " * 99), UsageMeasured("u1", 900, 40, "m")])
+    assert history_tokens(longer, ledger(), 0) == (900, True)  # never more than the reply itself cost
 
 
 def test_a_count_far_below_the_text_itself_is_not_believed() -> None:

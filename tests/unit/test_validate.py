@@ -197,3 +197,14 @@ def test_reasoning_of_a_kept_tool_loop_is_untouched() -> None:
     """Case 25."""
     thinking = Message("a", "assistant", "", (ToolCall("1", "R", "{}"),), reasoning="step\n one ", origin="model")
     assert repair([user("u"), thinking, result("r", "1")])[0][1] is thinking
+
+
+def test_what_a_joined_message_keeps() -> None:
+    """The id of the first, the turn of the last, a person's origin over a made-up one, all of the reasoning."""
+    late = Message("t", "system", "note", origin="system", turn=1)
+    view, _ = repair([user("u"), says("a"), late, Message("v", "user", "go on", turn=2)])
+    assert (view[-1].id, view[-1].turn, view[-1].origin, view[-1].text) == ("t", 2, "user", "note\n\ngo on")
+    first = Message("a", "assistant", "one", reasoning="x", origin="model")
+    second = Message("b", "assistant", "two", reasoning="y", origin="model")
+    assert repair([user("u"), first, second])[0][1].reasoning == "x\n\ny"
+    assert repair([user("u"), says("a"), second])[0][1].reasoning == "y"
