@@ -7,8 +7,9 @@ jumping cost the same whatever is in the text.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
+from collections.abc import Sequence
 from itertools import accumulate
 
 from rich.cells import cell_len, chop_cells
@@ -33,10 +34,11 @@ class LineIndex:
         raw = text.split("\n")
         if len(raw) > 1 and not raw[-1]:
             raw.pop()  # a final newline ends the last line, it does not start another
+        self._end = len(text) - (1 if text.endswith("\n") else 0)
         self.lines = len(raw)
         if max(map(len, raw)) <= PIECE:
-            self.pieces = raw
-            self.numbers: list[int] | range = range(self.lines)
+            self.pieces: list[str] = raw
+            self.numbers: Sequence[int] = range(self.lines)
             self.starts = list(accumulate((len(piece) + 1 for piece in raw[:-1]), initial=0))
         else:
             self._cut(raw)
@@ -47,14 +49,17 @@ class LineIndex:
         self.set_width(width)
 
     def _cut(self, raw: list[str]) -> None:
-        self.pieces, self.numbers, self.starts = [], numbers, starts = [], [], []
+        pieces: list[str] = []
+        numbers: list[int] = []
+        starts: list[int] = []
         at = 0
         for number, line in enumerate(raw):
             for k in range(0, max(1, len(line)), PIECE):
-                self.pieces.append(line[k : k + PIECE])
+                pieces.append(line[k : k + PIECE])
                 numbers.append(number)
                 starts.append(at + k)
             at += len(line) + 1
+        self.pieces, self.numbers, self.starts = pieces, numbers, starts
 
     def set_width(self, width: int) -> None:
         """Forget all rows and lay out for `width` cells, 0 for no wrapping."""
@@ -91,6 +96,8 @@ class LineIndex:
         if display.isascii():
             return [(k, min(k + self.width, len(display))) for k in range(0, len(display), self.width)]
         ends = list(accumulate(len(part) for part in chop_cells(display, max(2, self.width))))
+        if not ends or ends[-1] < len(display):  # nothing but marks without a width
+            ends = [*ends[:-1], len(display)]
         return list(zip([0, *ends[:-1]], ends, strict=True))
 
     def rows(self, piece: int) -> list[tuple[str, int, int]]:
@@ -142,11 +149,11 @@ class LineIndex:
     def first_of(self, number: int) -> int:
         """The first piece of a line, counted from 0; the last line's when there are not so many."""
         number = max(0, min(number, self.lines - 1))
-        return number if isinstance(self.numbers, range) else self.numbers.index(number)
+        return bisect_left(self.numbers, number)
 
     def line_text(self, first: int, last: int) -> str:
         """Raw text of the lines that the pieces `first`..`last` belong to."""
         begin = self.starts[self.first_of(self.numbers[first])]
         number = self.numbers[last] + 1
-        end = self.starts[self.first_of(number)] - 1 if number < self.lines else len(self.text)
+        end = self.starts[self.first_of(number)] - 1 if number < self.lines else self._end
         return self.text[begin:end]

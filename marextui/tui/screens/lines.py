@@ -41,8 +41,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     LineView { height: 1fr; background: $surface; color: $foreground; overflow-x: auto; overflow-y: scroll; }
     LineView > .lines--number { color: $text-muted; }
-    LineView > .lines--cursor { background: $primary-muted; color: $foreground; }
-    LineView > .lines--selected { background: $secondary-muted; color: $foreground; }
+    LineView > .lines--cursor { background: $primary-muted; }
+    LineView > .lines--selected { background: $secondary-muted; }
     LineView > .lines--match { text-style: reverse; }
     LineView > .lines--added { color: $text-success; }
     LineView > .lines--removed { color: $text-error; }

@@ -34,7 +34,7 @@ class Picker(ModalScreen[str | None]):
         border: round $border; padding: 0 1; background: $surface;
     }
     Picker OptionList {
-        height: auto; max-height: 100%; border: none; padding: 0; background: $surface;
+        height: auto; border: none; padding: 0; background: $surface;
         text-wrap: nowrap; text-overflow: ellipsis;
     }
     Picker OptionList:focus { border: none; }
@@ -55,6 +55,10 @@ class Picker(ModalScreen[str | None]):
             yield prompt
             yield OptionList(markup=False)
             yield Static(markup=False, classes="picker--note")
+
+    def on_resize(self) -> None:
+        # the rows take what the frame, the filter and the note leave
+        self.query_one(OptionList).styles.max_height = max(2, self.size.height * 9 // 10 - 5)
 
     def on_mount(self) -> None:
         self.set_rows(self.rows_for(""), current=self.current_id())
