@@ -357,7 +357,7 @@ async def test_find_by_id_or_prefix(log: LogStore) -> None:
 
     async def found(text: str) -> str | None:
         row = await log.find(text)
-        return row and row.id
+        return row.id if row else None
 
     assert await found("c-12") == "c-12"
     assert await found("c-1") == "c-1", "the whole id wins over a prefix"
@@ -415,12 +415,13 @@ async def test_log_grows_with_new_content_only(tmp_path: Path) -> None:
     compaction = next(e for e in EVERY_KIND if isinstance(e, CompactionCommitted))
     await log.append("c-1", [said(n) for n in range(100)], at=1.0)
 
-    def rows() -> object:
-        return direct(path, "SELECT count(*), sum(length(payload)) FROM entry")[0]
+    def rows() -> tuple[int, int]:
+        count, size = direct(path, "SELECT count(*), sum(length(payload)) FROM entry")[0]
+        return int(str(count)), int(str(size))
 
-    count, size = rows()  # type: ignore[misc]
+    count, size = rows()
     await log.append("c-1", [compaction], at=1.0)
-    count_after, size_after = rows()  # type: ignore[misc]
+    count_after, size_after = rows()
     assert count_after == count + 1
     assert size_after - size < 400
     await log.close()
