@@ -20,11 +20,11 @@ IMAGE_TOKENS = 1000
 MESSAGE_TOKENS = 4
 """Role, separators and end mark of one message."""
 
-EXACT_CHARS = 200_000
-"""Characters up to which a text is counted whole (the longest stored output, M27); longer ones are sampled."""
 SLICE_CHARS = 8_192
-"""A text is counted in slices of this many characters: one long run without spaces costs vocabularies dearly."""
-SAMPLES = 24
+"""A text is counted in slices of this many characters: on a million blanks in one piece the o200k core dies."""
+EXACT_CHARS = 12 * SLICE_CHARS
+"""Characters up to which a text is counted whole (no capped tool output is longer, M30); longer ones are sampled."""
+SAMPLES = 12
 
 LEARN_FROM = 256
 """Least estimated tokens of a request to learn from: below, the template's own tokens dominate."""
