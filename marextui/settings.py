@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import tomli_w
 
@@ -70,6 +71,7 @@ def load_settings(
     if project_file is not None:
         loading.file(project_file, f"{project_file.parent.name}/{project_file.name}", project=True)
     loading.environment(env)
+    loading.keep_key_at_home(env)
     return Settings(**loading.values), tuple(loading.problems)
 
 
@@ -168,6 +170,14 @@ class _Loading:
             value = env.get(setting.fallback_env, "").strip() if setting.fallback_env else ""
             if value:
                 self.from_environment(setting, setting.fallback_env, value)
+
+    def keep_key_at_home(self, env: Mapping[str, str]) -> None:
+        """OPENAI_API_KEY belongs to the service it was made for: never send it to another server set here."""
+        borrowed = env.get("OPENAI_API_KEY", "").strip()
+        host = urlsplit(self.values["base_url"]).hostname or ""
+        at_home = not host or host.endswith("openai.com") or self.values["base_url"] == env.get("OPENAI_BASE_URL")
+        if borrowed and self.values["api_key"] == borrowed and not at_home and not env.get("MAREX_API_KEY"):
+            self.values["api_key"] = ""
 
     def environment(self, env: Mapping[str, str]) -> None:
         for setting in SCHEMA:

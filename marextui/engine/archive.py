@@ -96,6 +96,9 @@ class Archive:
             records[-1].seq if records else 0,
         )
         self.bus.emit(ConversationOpened(conversation_id, title, row is not None, len(records)))
+        if self.store.unreadable_entries:
+            text = f"{self.store.unreadable_entries} log entries were written by a newer version and are not shown."
+            self.bus.emit(Notice("warning", text, "Update marextui to see them."))
         if conversation.open_turn:
             hint = "Its last turn was cut off; retry or send a message to go on."
             self.bus.emit(Notice("warning", "This conversation was interrupted by a crash; nothing was lost.", hint))
@@ -156,12 +159,21 @@ def to_markdown(title: str, conversation: Conversation) -> str:
     for message in conversation.messages:
         lines += [f"## {_heading(message)}", ""]
         if message.role == "tool":
-            lines += _fenced(sanitise(message.text, max_line=1_000_000))
+            lines += _fenced(_readable(message.text))
         elif message.text:
-            lines += [sanitise(message.text, max_line=1_000_000), ""]
+            lines += [_readable(message.text), ""]
         for call in message.tool_calls:
-            lines += [f"Calls **{sanitise(call.name)}**:", "", *_fenced(sanitise(call.arguments, max_line=1_000_000))]
+            lines += [
+                f"Calls **{sanitise(call.name)}**:",
+                "",
+                *_fenced(_readable(call.arguments)),
+            ]
     return "\n".join(lines)
+
+
+def _readable(text: str) -> str:
+    """Without control bytes, lines as long as they are, progress lines in full: an export leaves nothing out."""
+    return sanitise(text, max_line=1_000_000, collapse_progress=False)
 
 
 def _heading(message: Message) -> str:

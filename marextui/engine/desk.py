@@ -21,6 +21,10 @@ class Memory(Protocol):
     def rules_path(self) -> Path: ...
     @property
     def memory_path(self) -> Path: ...
+
+    rules_notice: str
+    """What was wrong with MAREX.md at the last `rules`, "" when nothing was."""
+
     async def read(self) -> str: ...
     async def feed(self, entry: MemoryEntry) -> None: ...
     async def clear(self) -> None: ...
@@ -50,6 +54,8 @@ class Desk:
             if stamp == self._stamp:
                 return False
             self.rules, _ = await self.memory.rules()
+            if self.memory.rules_notice:
+                self._tell(self.memory.rules_notice)
             self.notes = await self.memory.read()
         except OSError as problem:
             self._tell(

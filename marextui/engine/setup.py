@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,10 @@ from marextui.engine.api import ModelOption, SetupReport
 from marextui.models.hub import Hub, check_endpoint
 from marextui.models.types import ModelChoice
 from marextui.settings import write_setting
+from marextui.tools.listing import list_files
 
 INSTALL_COMMAND = "pip install 'marextui[local]'"
 MAX_FILES = 5_000
-SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", ".marex", ".mypy_cache", ".ruff_cache"})
 
 
 @dataclass(slots=True)
@@ -60,36 +59,9 @@ class Setup:
         return "", ModelChoice("endpoint", name, name, base_url=base_url, api_key=api_key, local=False)
 
     async def project_files(self) -> tuple[str, ...]:
-        """Paths relative to the project for `@` completion: what git knows, else a bounded walk."""
-        return await asyncio.to_thread(_list_files, self.root)
-
-
-def _list_files(root: Path) -> tuple[str, ...]:
-    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    try:
-        listed = subprocess.run(command, capture_output=True, timeout=5, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return _walk(root)
-    if listed.returncode != 0:
-        return _walk(root)
-    names = listed.stdout.decode("utf-8", "replace").split("\0")
-    return tuple(n for n in names if n)[:MAX_FILES]
-
-
-def _walk(root: Path) -> tuple[str, ...]:
-    found: list[str] = []
-    pending = [root]
-    while pending and len(found) < MAX_FILES:
-        folder = pending.pop(0)
+        """Paths relative to the project for `@` completion, ignored ones left out; none when it cannot be read."""
         try:
-            entries = sorted(folder.iterdir())
+            listing = await list_files(self.root, limit=MAX_FILES)
         except OSError:
-            continue
-        for entry in entries:
-            if entry.is_symlink() or entry.name in SKIPPED:
-                continue
-            if entry.is_dir():
-                pending.append(entry)
-            elif entry.is_file():
-                found.append(str(entry.relative_to(root)))
-    return tuple(found[:MAX_FILES])
+            return ()  # completion only: the tools will say what is wrong with the folder
+        return tuple(sorted(listing.files))

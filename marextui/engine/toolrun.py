@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -144,12 +143,8 @@ class ToolRunner:
 
     def _read_back_of(self, session: Session, call: ToolCall, message: Message) -> OutputStored | None:
         """A read-back grown old goes back to the id it came from instead of being stored a second time."""
-        try:
-            arguments = json.loads(call.arguments or "{}")
-        except ValueError:
-            return None
-        wanted = str(arguments.get("content_id", "")) if isinstance(arguments, dict) else ""
-        wanted = parse_marker(wanted) or wanted
+        wanted = self.titles.subject(call.name, call.arguments)
+        wanted = parse_marker(wanted) or wanted.strip()
         for ref in session.conversation.stored.values():
             if ref.omission_id == wanted:
                 return OutputStored(OmissionRef(message.id, -1, wanted, ref.chars))

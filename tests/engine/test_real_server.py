@@ -17,7 +17,7 @@ import pytest
 
 from marextui.context.budget import Window
 from marextui.models.connection import EmbeddedConnection
-from marextui.models.embedded import EmbeddedChat, EmbeddedServer
+from marextui.models.embedded import EmbeddedChat, EmbeddedServer, template_path
 from marextui.models.hub import Hub
 from marextui.models.openai_chat import OpenAIChat
 from marextui.models.types import (
@@ -244,6 +244,54 @@ async def test_a_start_that_takes_too_long_leaves_nothing_running(tmp_path: Path
     assert server.pid is not None
     with pytest.raises(ProcessLookupError):
         os.kill(server.pid, 0)
+
+
+@pytest.fixture
+async def coder(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
+    """A server with the chat template of the embedded Qwen model; the model always answers with a fenced call."""
+    reply = 'Look:\n```json\n{"name": "Read", "arguments": {"path": "a.py"}}\n```'
+    server = EmbeddedServer(
+        tiny_gguf(tmp_path / "tiny.gguf", reply), ctx=4096, log_path=tmp_path / "x.log", template=template_path()
+    )
+    await server.start(ignore_progress)
+    yield server
+    await server.aclose()
+
+
+async def test_the_qwen_template_makes_a_fence_a_tool_call(coder: EmbeddedServer) -> None:
+    """Trap 4: with the model's own template the call would stay text."""
+    chat = EmbeddedChat(coder, silence_timeout=30)
+    chunks = await ask(chat, user("read it"), tools=TOOLS, max_tokens=80)
+    calls = [c for c in chunks if isinstance(c, ToolCallChunk)]
+    assert [c.name for c in calls if c.name] == ["Read"]
+    assert json.loads("".join(c.arguments for c in calls)) == {"path": "a.py"}
+    await chat.aclose()
+
+
+async def test_the_qwen_template_keeps_its_prefix_from_step_to_step(coder: EmbeddedServer) -> None:
+    """A result is followed by the question again; each step's prompt begins with the one before (I7)."""
+    call = {"id": "c1", "type": "function", "function": {"name": "Read", "arguments": '{"path": "a.py"}'}}
+    turn: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be brief."},
+        user("What is in a.py?"),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "print(1)"},
+        {"role": "assistant", "content": "A print."},
+        user("Thanks"),
+    ]
+    headers = {"Authorization": f"Bearer {coder.api_key}"}
+    prompts = []
+    async with httpx.AsyncClient(headers=headers, trust_env=False) as http:
+        for n in (2, 4, 6):
+            body = {"messages": turn[:n], "tools": list(TOOLS)}
+            answer = await http.post(f"{coder.url}/apply-template", json=body)
+            prompts.append(answer.json()["prompt"].removesuffix("<|im_start|>assistant\n"))
+    assert '"name":"Read"' in prompts[0].replace(" ", "")
+    assert prompts[1].startswith(prompts[0])
+    assert 'Read {"path": "a.py"}' in prompts[1]
+    assert "print(1)" in prompts[1]
+    assert prompts[1].count("What is in a.py?") == 2
+    assert prompts[2].startswith(prompts[1])
 
 
 PARENT = """

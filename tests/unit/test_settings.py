@@ -363,3 +363,14 @@ def test_settings_table_has_every_key_and_its_help() -> None:
     assert ("compact_at", "number", "0.65", "fraction") in [row[:4] for row in rows]
     assert ("window", "whole number", "", "tokens") in [row[:4] for row in rows]
     assert all(row[4] and "|" not in row[4] for row in rows)
+
+
+def test_a_borrowed_key_is_not_sent_to_another_server(tmp_path: Path) -> None:
+    """OPENAI_API_KEY in the shell must not leak to the local server of the settings file."""
+    file = tmp_path / "config.toml"
+    file.write_text('base_url = "http://127.0.0.1:8080/v1"\n')
+    env = {"OPENAI_API_KEY": "sk-test"}
+    assert load_settings(file, None, env)[0].api_key == ""
+    assert load_settings(tmp_path / "none.toml", None, env)[0].api_key == "sk-test"
+    both = {**env, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    assert load_settings(tmp_path / "none.toml", None, both)[0].api_key == "sk-test"

@@ -1,0 +1,334 @@
+"""Compaction through the engine: when it runs, what it asks, what it leaves alone (M4–M21, B13, I3–I5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from marextui.context.budget import Window
+from marextui.context.entries import CompactionCommitted
+from marextui.context.marks import SUMMARY_MARK
+from marextui.context.messages import to_wire
+from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice, TurnFinished
+from marextui.engine.ports import RandomIds
+from marextui.engine.state import Policy
+from marextui.models.types import Accepted, Finished, ModelError, ReasoningChunk, TextChunk, ToolCallChunk, Usage
+from tests.stubs.engine_rig import Rig, texts
+from tests.stubs.scripted_model import Hold, ScriptedChat, ScriptedTools, call, say
+
+SUMMARY = """## Session Intent
+- make the parser faster
+## Files Modified
+- src/parser.py: loop unrolled
+## Decisions Made
+- keep the old API
+## Current State
+- tests pass
+## Next Steps
+- measure"""
+SMALL = Window(8192, "discovery")
+
+
+@pytest.fixture
+async def rig(tmp_path: Path):
+    made: list[Rig] = []
+
+    async def start(**kw) -> Rig:
+        kw.setdefault("window", SMALL)
+        rig = await Rig(tmp_path, **kw).start()
+        made.append(rig)
+        return rig
+
+    yield start
+    for one in made:
+        await one.engine.close()
+
+
+async def fill(r: Rig, turns: int, size: int = 2400) -> None:
+    """Turns of `size` characters of question each (600 tokens at four characters)."""
+    for n in range(turns):
+        await r.ask(f"question {n} " + "x" * size)
+
+
+async def test_it_runs_at_the_threshold_and_keeps_the_newest_turn(rig) -> None:
+    """M5, M9, M13, I2: compacted before the call, the kept messages byte for byte."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    before: list = []
+    while not r.of(CompactionFinished):
+        before = [to_wire(m) for m in r.history()]
+        await r.ask("question " + "x" * 2400)
+    view = [to_wire(m) for m in r.history()]
+    assert view[0]["content"].startswith(SUMMARY_MARK + "\n")
+    assert [m["role"] for m in view[:2]] == ["user", "assistant"]
+    kept = view[2:-2]
+    assert kept == before[len(before) - len(kept) :]
+    entry = r.of(CompactionFinished)[0].entry
+    assert entry.tokens_after < entry.tokens_before
+    assert sum(t.count(SUMMARY_MARK) for t in texts(r.chat.turns[-1])) == 1
+    r.check_log()
+
+
+async def test_the_summary_request_is_plain_capped_and_cold(rig) -> None:
+    """M12, B4: two messages, no tools, not streamed."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    while not r.of(CompactionFinished):
+        await r.ask("q " + "x" * 2400)
+    [request] = r.chat.summary_requests
+    assert [m["role"] for m in request.messages] == ["system", "user"]
+    assert request.tools == ()
+    assert (request.max_tokens, request.temperature, request.stream) == (700, 0.1, False)
+    assert "tool_choice" not in request.extra
+
+
+async def test_two_compactions_leave_one_summary_with_both_cycles(rig) -> None:
+    """M13, P5, P11: one block, first-cycle facts still there, the second request holds only the new span."""
+    second = SUMMARY.replace("src/parser.py: loop unrolled", "src/lexer.py: split")
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY), say(second)]))
+    n = 0
+    while len(r.of(CompactionFinished)) < 2:
+        n += 1
+        await r.ask(f"question number {n} " + "x" * 2400)
+    block = r.history()[0].text
+    assert "src/parser.py" in block
+    assert "src/lexer.py" in block
+    assert "(cycle 1)" in block
+    assert "question number 1 " not in r.chat.summary_requests[1].messages[1]["content"]
+    assert sum(t.count(SUMMARY_MARK) for t in texts(r.chat.turns[-1])) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        [ModelError("server", "boom", status=500)],
+        say(""),
+        say("   \n "),
+        say("x" * 39),
+        [Accepted(), ReasoningChunk("thinking " * 20), Finished("stop", None)],
+        [Accepted(), TextChunk("<think>" + "a" * 100 + "</think>"), Finished("length", None)],
+        [Accepted(), ToolCallChunk(0, "c", "Read", "{}"), Finished("tool_calls", None)],
+    ],
+    ids=["error", "empty", "blank", "39 characters", "reasoning only", "think tags", "tool call"],
+)
+async def test_a_failed_summary_changes_nothing_and_the_turn_goes_on(rig, reply) -> None:
+    """M15, M16: same messages as below the threshold, nothing in memory."""
+    r = await rig(chat=ScriptedChat(summaries=[reply]))
+    while not r.of(CompactionFailed):
+        await r.ask("q " + "x" * 2400)
+    assert r.of(CompactionFinished) == []
+    assert r.of(TurnFinished)[-1].end == "done"
+    assert len(r.chat.turns[-1].messages) == 1 + 2 * len(r.of(TurnFinished)) - 1
+    assert await r.memory.read() == ""
+    assert not any(isinstance(x.entry, CompactionCommitted) for x in await r.records())
+
+
+async def test_the_next_turn_tries_again_and_three_failures_stop(rig) -> None:
+    """M17, case 13: once per turn; after three in a row only /compact tries, and success resets."""
+    bad = [[ModelError("server", "boom")] for _ in range(3)]
+    r = await rig(chat=ScriptedChat(summaries=[*bad, say(SUMMARY)]), policy=Policy(compact_at=0.2))
+    await fill(r, 9, 800)
+    assert len(r.chat.summary_requests) == 3
+    assert "/compact" in r.of(CompactionFailed)[-1].reason
+    status = await r.engine.status()
+    assert "/compact" in status.why_no_compaction
+    r.engine.compact()
+    await r.until(lambda e: isinstance(e, CompactionFinished))
+    await r.idle()
+    assert (await r.engine.status()).last_failure == ""
+
+
+async def test_unknown_window_sends_everything_and_never_compacts(rig) -> None:
+    """M4; then the window is learned from an error and compaction runs."""
+    r = await rig(window=Window(None, "unknown"), chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    await fill(r, 8, 4000)
+    assert len(r.chat.turns[-1].messages) == 16
+    status = await r.engine.status()
+    assert "unknown" in status.why_no_compaction
+    assert status.gauge.budget is None
+    r.chat.replies = [[ModelError("overflow", "too long", n_ctx=8192)], say("fine")]
+    await r.ask("one more")
+    assert r.engine.state.meter.window == Window(8192, "learned")
+    assert r.of(CompactionFinished)
+    assert r.of(TurnFinished)[-1].end == "done"
+
+
+async def test_an_overflow_is_answered_once_by_something_smaller(rig) -> None:
+    """B17, case 43: each retry differs; a second overflow ends the turn, the message stays."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    await fill(r, 3, 2000)
+    overflow = [ModelError("overflow", "The prompt is too long.")]
+    r.chat.replies = [overflow, overflow]
+    sent = len(r.chat.turns)
+    done = await r.ask("last straw")
+    assert done.end == "error"
+    assert len(r.chat.turns) - sent <= 2
+    assert r.history()[-1].text == "last straw"
+
+
+async def test_switched_off_it_never_runs(rig) -> None:
+    """M18: off and far over the threshold, no summary is asked for."""
+    r = await rig(policy=Policy(auto_compress=False))
+    await fill(r, 8, 2400)
+    assert r.chat.summary_requests == []
+    assert "auto_compress" in (await r.engine.status()).why_no_compaction
+
+
+async def test_five_messages_are_too_few(rig) -> None:
+    """M19: five huge messages never, the sixth makes it possible."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]), policy=Policy(compact_at=0.3))
+    await fill(r, 3, 2800)
+    assert r.chat.summary_requests == []
+    await r.ask("seventh message")
+    assert len(r.chat.summary_requests) == 1
+
+
+async def test_compact_by_hand_ignores_the_threshold(rig) -> None:
+    """M21: at a few percent of the budget a forced compaction sends one request and shortens the history."""
+    r = await rig(window=Window(100_000, "discovery"), chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    await fill(r, 5, 4000)
+    before = len(r.history())
+    r.engine.compact()
+    await r.until(lambda e: isinstance(e, CompactionFinished))
+    assert len(r.chat.summary_requests) == 1
+    assert len(r.history()) < before
+    assert r.of(CompactionFinished)[0].entry.trigger == "manual"
+
+
+async def test_compact_by_hand_with_nothing_to_compact_says_so(rig) -> None:
+    r = await rig()
+    await r.ask("only this")
+    r.engine.compact()
+    failed = await r.until(lambda e: isinstance(e, CompactionFailed))
+    assert failed.skipped
+    assert r.chat.summary_requests == []
+
+
+async def test_compact_offline_asks_no_model(rig) -> None:
+    r = await rig(window=Window(100_000, "discovery"))
+    await fill(r, 5, 4000)
+    r.engine.compact(offline=True)
+    finished = await r.until(lambda e: isinstance(e, CompactionFinished))
+    assert finished.entry.summarizer == "offline"
+    assert r.chat.summary_requests == []
+    r.check_log()
+
+
+async def test_compact_while_a_turn_runs_waits_for_its_end(rig) -> None:
+    """M21, case 118: never concurrently."""
+    hold = Hold()
+    r = await rig(window=Window(100_000, "discovery"), chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    await fill(r, 4, 4000)
+    r.chat.replies = [[hold, TextChunk("late"), Finished("stop", None)]]
+    r.engine.submit("slow")
+    await hold.reached.wait()
+    r.engine.compact()
+    assert r.chat.summary_requests == []
+    hold.go.set()
+    await r.until(lambda e: isinstance(e, CompactionFinished))
+    ends = [i for i, e in enumerate(r.events) if isinstance(e, TurnFinished)]
+    start = next(i for i, e in enumerate(r.events) if isinstance(e, CompactionStarted))
+    assert start > ends[-1]
+
+
+async def test_cancelling_a_compaction_leaves_the_log_as_it_was(rig) -> None:
+    """I5, cases 46, 121: Esc during the summary; the next message is answered."""
+    hold = Hold()
+    r = await rig(window=Window(100_000, "discovery"))
+    await fill(r, 4, 4000)
+    r.chat.summaries = [[hold]]
+    before = await r.records()
+    r.engine.compact()
+    await hold.reached.wait()
+    r.engine.submit("typed meanwhile")
+    r.engine.interrupt()
+    await r.until(lambda e: isinstance(e, Notice) and "cancelled" in e.text)
+    await r.idle()
+    assert await r.records() == before
+    mark = len(r.events)
+    r.engine.retry()
+    done = await r.until(lambda e: isinstance(e, TurnFinished), after=mark)
+    assert done.end == "done"
+    assert r.history()[-2].text == "typed meanwhile"
+
+
+async def test_a_long_turn_is_compacted_inside_with_its_request_kept(rig) -> None:
+    """B13: the pending request stands verbatim before the tail, and the turn continues by itself (case 59)."""
+    rounds = [call(("Look", "{}"), ids=[f"i{n}"]) for n in range(14)]
+    r = await rig(
+        chat=ScriptedChat([*rounds, say("finished")], summaries=[say(SUMMARY)] * 3),
+        tools=ScriptedTools({"Look": ["y" * 1200 for _ in range(14)]}),
+    )
+    done = await r.ask("Please look fourteen times.")
+    assert done.end == "done"
+    assert r.of(CompactionFinished)
+    asked = [t for t in texts(r.chat.turns[-1]) if t == "Please look fourteen times."]
+    assert len(asked) == 1
+    r.check_log()
+
+
+async def test_memory_is_fed_once_per_successful_compaction(rig) -> None:
+    """M32: one dated entry per compaction, in order."""
+    r = await rig(window=Window(100_000, "discovery"), chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    await fill(r, 5, 4000)
+    r.engine.compact()
+    await r.until(lambda e: isinstance(e, CompactionFinished))
+    await r.idle()
+    report = await r.engine.memory()
+    assert len(report.entries) == 1
+    assert report.entries[0].conversation_id == r.engine.session.id
+    assert any("keep the old API" in f for f in report.entries[0].facts)
+
+
+async def test_memory_that_cannot_be_written_does_not_fail_the_compaction(rig, monkeypatch) -> None:
+    r = await rig(window=Window(100_000, "discovery"), chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    await fill(r, 5, 4000)
+
+    async def full(entry) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(r.memory, "feed", full)
+    r.engine.compact()
+    await r.until(lambda e: isinstance(e, CompactionFinished))
+    await r.until(lambda e: isinstance(e, Notice) and "No space left" in e.text)
+
+
+async def test_usage_of_the_summary_is_reported_apart_and_never_triggers(rig) -> None:
+    """Cases 11, 123."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY, Usage(9_000, 300))]))
+    while not r.of(CompactionFinished):
+        await r.ask("q " + "x" * 2400)
+    compact = [x for x in await r.usage_lines() if x["kind"] == "compact"]
+    assert [(x["inp"], x["out"]) for x in compact] == [(9_000, 300)]
+    assert r.of(TurnFinished)[-1].usage.inp is None
+    await r.ask("short")
+    assert len(r.chat.summary_requests) == 1
+
+
+async def test_one_compaction_per_new_content(rig) -> None:
+    """I4, cases 1 and 14: a poor summary does not start a loop."""
+    fat = SUMMARY + "\n".join(f"\n- step {n} " + "z" * 60 for n in range(40))
+    r = await rig(chat=ScriptedChat(summaries=[say(fat)] * 30))
+    await fill(r, 10, 1600)
+    assert len(r.chat.summary_requests) <= 10
+    per_turn = [0]
+    for e in r.events:
+        if isinstance(e, CompactionStarted):
+            per_turn[-1] += 1
+        elif isinstance(e, TurnFinished):
+            per_turn.append(0)
+    assert max(per_turn) <= 1
+
+
+async def test_resumed_it_sends_the_summary_at_once(rig, tmp_path: Path) -> None:
+    """Case 122: one id for life; after a restart the next request carries the summary, not the old span."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    while not r.of(CompactionFinished):
+        await r.ask("first question " + "x" * 2400)
+    view = r.history()
+    conversation = r.engine.session.id
+    await r.engine.close()
+    again = await rig(wanted=conversation, ids=RandomIds())
+    assert again.engine.session.id == conversation
+    assert again.history() == view
+    await again.ask("go on")
+    assert texts(again.chat.turns[0])[1].startswith(SUMMARY_MARK)

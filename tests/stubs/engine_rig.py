@@ -1,0 +1,156 @@
+"""An engine over scripted parts, with every event recorded: what most engine tests start from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from marextui.context.budget import Window
+from marextui.context.entries import Record
+from marextui.context.messages import Message
+from marextui.context.validate import violations
+from marextui.engine.archive import NEW
+from marextui.engine.build import Parts, assemble
+from marextui.engine.engine import Engine
+from marextui.engine.events import Event, PhaseChanged, TurnFinished
+from marextui.engine.permissions import Decision
+from marextui.engine.ports import CountingIds
+from marextui.engine.setup import Setup
+from marextui.engine.state import Policy
+from marextui.store.log import LogStore
+from marextui.store.memory import MemoryStore
+from marextui.store.omissions import OmissionStore
+from marextui.store.usage import UsageJournal
+from marextui.tools import titles
+from tests.stubs.scripted_model import ScriptedChat, ScriptedConnection, ScriptedHub, ScriptedTools
+
+E = TypeVar("E")
+
+
+class ManualClock:
+    """Time that stands still until a test moves it."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self.time = now
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+class PlainTitles:
+    def title(self, name: str, arguments: str) -> str:
+        return f"{name} {arguments}"
+
+    def subject(self, name: str, arguments: str) -> str:
+        return titles.subject(name, arguments) or arguments
+
+
+def four(text: str) -> int:
+    """The tests' token: four characters, rounded up."""
+    return -(-len(text) // 4)
+
+
+@dataclass
+class Rig:
+    folder: Path
+    chat: ScriptedChat = field(default_factory=ScriptedChat)
+    tools: ScriptedTools = field(default_factory=ScriptedTools)
+    window: Window = field(default_factory=lambda: Window(None, "unknown"))
+    policy: Policy = field(default_factory=Policy)
+    clock: ManualClock = field(default_factory=ManualClock)
+    wanted: str = NEW
+    events: list[Event] = field(default_factory=list)
+    ids: Any = field(default_factory=CountingIds)
+    unattended: dict[str, Decision] | None = None
+
+    def __post_init__(self) -> None:
+        self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
+        self._seen = asyncio.Condition()
+        self.engine: Engine
+
+    async def start(self, *, connect: bool = True) -> Rig:
+        project = self.folder / "project"
+        project.mkdir(exist_ok=True)
+        self.memory = MemoryStore(self.folder / "memory", project)
+        self.omissions = OmissionStore(self.folder / "memory" / "omissions", self.clock.now)
+        self.journal = UsageJournal(project / ".marex")
+        parts = Parts(
+            hub=self.hub,
+            log=await LogStore.open(self.folder / "log.db"),
+            omissions=self.omissions,
+            memory=self.memory,
+            journal=self.journal,
+            box=self.tools,
+            titles=PlainTitles(),
+            count=four,
+            clock=self.clock,
+            ids=self.ids,
+        )
+        self.engine = assemble(
+            parts,
+            self.policy,
+            project="p",
+            root=project,
+            setup=Setup(None, project, self.folder / "config.toml"),
+            wanted=self.wanted,
+            unattended=self.unattended,
+        )
+        self.engine.subscribe(self._hear)
+        await self.engine.start(connect=connect)
+        return self
+
+    def _hear(self, event: Event) -> None:
+        self.events.append(event)
+
+    async def until(self, test: Callable[[Event], bool], *, after: int = 0) -> Event:
+        """The first event since index `after` that passes `test`; waits for it by yielding, never by the clock."""
+        while True:
+            for event in self.events[after:]:
+                if test(event):
+                    return event
+            after = len(self.events)
+            await asyncio.sleep(0)
+
+    async def ask(self, text: str) -> TurnFinished:
+        """Submit and wait for the end of that turn and of the engine's activity."""
+        mark = len(self.events)
+        self.engine.submit(text)
+        finished = await self.until(lambda e: isinstance(e, TurnFinished), after=mark)
+        await self.idle()
+        assert isinstance(finished, TurnFinished)
+        return finished
+
+    async def idle(self) -> None:
+        while self.engine.busy:  # noqa: ASYNC110 -- the engine under test has no reason to announce this to tests
+            await asyncio.sleep(0)
+
+    def of(self, kind: type[E]) -> list[E]:
+        return [e for e in self.events if isinstance(e, kind)]
+
+    def phases(self) -> list[str]:
+        return [e.phase for e in self.of(PhaseChanged)]
+
+    async def records(self) -> tuple[Record, ...]:
+        return await self.engine.state.archive.store.records(self.engine.session.id)
+
+    def history(self) -> tuple[Message, ...]:
+        return self.engine.session.history()
+
+    def check_log(self) -> None:
+        """The log, folded, is a view a provider would accept."""
+        assert violations(self.history(), with_system=False) == ()
+
+    async def usage_lines(self) -> list[dict[str, Any]]:
+        return await self.journal.read()
+
+
+def texts(request: Any) -> list[str]:
+    """Contents of a request's messages, for short asserts."""
+    return [m["content"] if isinstance(m["content"], str) else json.dumps(m["content"]) for m in request.messages]
