@@ -51,7 +51,7 @@ AS_LINES = b"\n".join(json.dumps(m).encode() for m in SIMPLE) + b"\n"
         json.dumps(SIMPLE, indent=1).encode(),
         AS_LINES,
         AS_LINES.replace(b"\n", b"\r\n\r\n"),
-        gzip.compress(AS_LINES),
+        gzip.compress(AS_LINES, mtime=0),
         b"\xef\xbb\xbf" + AS_LINES,
         AS_ARRAY.decode().encode("utf-16"),
         b"\n".join(json.dumps({"type": "x", "message": m}).encode() for m in SIMPLE),
@@ -90,7 +90,7 @@ def test_a_single_line_of_json_lines_is_a_conversation() -> None:
         (b"[1, null]", "no messages"),
         (b"{}\n{}", "no messages"),
         (b"\x1f\x8bgarbage", "damaged gzip"),
-        (gzip.compress(AS_LINES)[:40], "damaged gzip"),
+        (gzip.compress(AS_LINES, mtime=0)[:40], "damaged gzip"),
         (b"[" * 200_000, "neither JSON nor JSON lines"),
     ],
     ids=lambda value: repr(value[:12]),
@@ -113,7 +113,7 @@ def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(monkeypatch: pytest.M
     monkeypatch.setattr("marextui.context.recording.MAX_BYTES", 1000)
     monkeypatch.setattr(gzip.GzipFile, "read", spy)
     with pytest.raises(RecordingError, match="larger than"):
-        read_recording(gzip.compress(b" " * 100_000), name="x")
+        read_recording(gzip.compress(b" " * 100_000, mtime=0), name="x")
     assert asked == [1001]
 
 
