@@ -193,6 +193,16 @@ async def test_requests_queue_and_each_gets_its_own_guard() -> None:
         assert desk.released == 1
 
 
+async def test_what_was_asked_before_it_was_mounted_is_shown() -> None:
+    desk = Desk()
+    desk.dock.ask(EDIT)
+    desk.dock.ask(BASH)
+    async with desk.app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert desk.dock.state == "appearing"
+        assert "(1 of 2)" in frame(desk.app)
+
+
 async def test_a_withdrawn_request_closes_and_the_next_one_comes() -> None:
     desk = Desk()
     async with desk.app.run_test(size=(80, 24)) as pilot:

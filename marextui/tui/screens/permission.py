@@ -102,6 +102,7 @@ class PermissionDock(Vertical):
         self._typed_at = float("-inf")
         self._appeared_at = 0.0
         self._took_focus = False
+        self._built = False
         self._timer: Timer | None = None
         self.state: State = "idle"
         """idle: nothing asked · waiting: for a pause in typing · appearing: shown, keys ignored · ready · reason."""
@@ -178,6 +179,7 @@ class PermissionDock(Vertical):
         yield Static(markup=False, classes="permission--hint", id="permission-hint")
 
     def on_mount(self) -> None:
+        self._built = True
         if self._queue:
             self._next()
 
@@ -196,7 +198,7 @@ class PermissionDock(Vertical):
 
     def _next(self) -> None:
         """Show the first request of the queue, or nothing."""
-        if not self.is_mounted:
+        if not self._built:
             return
         focused = self._holds_focus()
         request = self.current
@@ -235,7 +237,7 @@ class PermissionDock(Vertical):
 
     def _write_head(self) -> None:
         request = self.current
-        if request is None or not self.is_mounted:
+        if request is None or not self._built:
             return
         count = f" (1 of {self.pending})" if self.pending > 1 else ""
         head = Content.assemble(
