@@ -29,6 +29,15 @@ from marextui.tui.screens.viewer import TextViewer
 from marextui.tui.text import line
 from marextui.tui.viewmodel import ViewModel
 
+KEYS_ONLY = frozenset(
+    (
+        *("app.palette", "app.escape", "app.copy_or_quit", "search.next", "search.previous"),
+        *("app.scroll_up", "app.scroll_down", "app.scroll_page_up", "app.scroll_page_down"),
+        *("composer.submit", "composer.newline", "composer.up", "composer.down", "composer.tab"),
+        *("conversation.up", "conversation.down"),
+    )
+)
+"""Actions that are nothing without their key; the palette leaves them out."""
 QUIT_WINDOW = 3.0
 """Seconds in which the second ctrl+c quits."""
 
@@ -70,17 +79,20 @@ class CommandApp(App[None], inherit_bindings=False):
 
     @work(group="dialog")
     async def action_palette(self) -> None:
-        rows = [
-            (a.id, a.title, "  ".join(w for w in (all_key_labels(a, self.keys), a.help) if w)) for a in self._runnable()
-        ]
+        rows = [(a.id, a.title, "  ".join(w for w in (self._ways(a), a.help) if w)) for a in self._runnable()]
         chosen = await self.push_screen_wait(Palette("Run an action", rows))
         action = next((a for a in ACTIONS if a.id == chosen), None)
         if action is not None:
             await self.perform(action)
 
     def _runnable(self) -> Iterator[Action]:
-        scope = self.main.scope()
-        return (a for a in ACTIONS if a.scope in ("app", "conversation", scope) and a.id != "app.palette")
+        """What makes sense to pick from a list: not the keys that move a cursor or scroll a line."""
+        scopes = ("app", "conversation", self.main.scope())
+        return (a for a in ACTIONS if a.scope in scopes and a.id not in KEYS_ONLY)
+
+    def _ways(self, action: Action) -> str:
+        slash = f"/{action.slash}" if action.slash else ""
+        return "  ".join(w for w in (all_key_labels(action, self.keys), slash) if w)
 
     async def perform(self, action: Action, argument: str = "") -> None:
         """Run an action of the registry, as its key or its slash command would."""

@@ -100,7 +100,7 @@ class MainScreen(Screen[None]):
         self.status = status
         self.dock = dock
         self.keybar = keybar
-        self.search = SearchBar(id="search")
+        self.search = SearchBar(key_label, id="search")
         self.queue = QueuePane(key_label)
         self.gauge = GaugePane(id="gauge")
         self.gauge_line = GaugeLine(id="gauge-line")

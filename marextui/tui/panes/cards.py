@@ -288,7 +288,7 @@ class AnswerBlock(Vertical):
     def compose(self) -> ComposeResult:
         yield ReasoningLine(markup=False)
         if self.finished:
-            yield AnswerMarkdown(safe_markdown(str(self.item.text)))
+            yield AnswerMarkdown(safe_markdown(str(self.item.text)), ascii_only=glyphs_of(self.app) is ASCII)
         else:
             yield StreamingBody()
         yield Static("", classes="cut-short", markup=False)

@@ -221,6 +221,10 @@ class Conversation(Vertical, can_focus=True):
             self._place(anchor)
         finally:
             self._moving = False
+        if not self.following and self._at_end():
+            self.following = True
+            self.scroller.anchor()
+            self._edges()
 
     def _place(self, anchor: Anchor | None) -> None:
         scroller = self.scroller
@@ -357,6 +361,14 @@ class Conversation(Vertical, can_focus=True):
         self._scheduled = True
         self.call_later(self.reconcile)
 
+    def _stay_on(self, key: str) -> None:
+        """After the next layout, have the block in view, whatever grew; follow again only if the end is in view."""
+        self._reveal, self._moving = key, True
+        self.following = False
+        self.scroller.anchor(False)
+        self._edges()
+        self.call_after_refresh(self._settle, None)
+
     # --- the block cursor ------------------------------------------------------------------------------------------
     def _mark_cursor(self) -> None:
         for key, block in self._blocks.items():
@@ -398,6 +410,7 @@ class Conversation(Vertical, can_focus=True):
         if block is not None:
             block.expanded = item.key in self._expanded
             block.redraw()
+            self._stay_on(item.key)
 
     def action_open(self) -> None:
         """Expand; an expanded block with something still hidden opens in full, any other folds."""

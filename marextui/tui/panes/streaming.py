@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.widgets import Markdown, Static
 
 from marextui.context.sanitise import StreamSanitiser
+from marextui.tui.glyphs import ASCII, glyphs_of
 from marextui.tui.text import plain, safe_markdown
 from marextui.tui.windowing import LONG_NODES, markdown_nodes
 
@@ -79,8 +80,10 @@ class FenceSplitter:
 class AnswerMarkdown(Markdown):
     """Markdown from a model: links are never followed by themselves."""
 
-    def __init__(self, source: str | None = None) -> None:
+    def __init__(self, source: str | None = None, *, ascii_only: bool = False) -> None:
         super().__init__(source, open_links=False)
+        if ascii_only:
+            self.BULLETS = ["- ", "* ", "+ "] * 2
 
 
 class StreamingBody(Vertical):
@@ -108,7 +111,7 @@ class StreamingBody(Vertical):
         return not self.streaming
 
     def compose(self) -> ComposeResult:
-        yield AnswerMarkdown()
+        yield AnswerMarkdown(ascii_only=glyphs_of(self.app) is ASCII)
 
     async def feed(self, raw: str) -> None:
         """Show what is new in `raw` since the last call."""

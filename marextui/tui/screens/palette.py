@@ -22,6 +22,14 @@ Row = tuple[str, str, str]
 """(id, title, detail)."""
 
 
+def _rate(query: str, row: Row) -> int | None:
+    """Letters of the title in order, or the very words in the detail; the title counts more."""
+    rated = score(query, row[1])
+    if rated is None and query.casefold() in row[2].casefold():
+        rated = -100
+    return rated
+
+
 class Palette(ModalScreen[str | None]):
     """Dismisses with the id of the chosen row, None when cancelled."""
 
@@ -49,7 +57,7 @@ class Palette(ModalScreen[str | None]):
 
     def _fill(self, query: str) -> None:
         rows = self.query_one("#palette-rows", OptionList)
-        rated = [(s, i) for i, r in enumerate(self._rows) if (s := score(query, f"{r[1]} {r[2]}")) is not None]
+        rated = [(s, i) for i, r in enumerate(self._rows) if (s := _rate(query, r)) is not None]
         if query:
             rated.sort(key=lambda pair: (-pair[0], pair[1]))
         rows.clear_options()

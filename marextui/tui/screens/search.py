@@ -9,6 +9,8 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from marextui.tui.panes.cards import KeyLabel
+
 
 class SearchBar(Horizontal):
     """Posts `Changed` as the person types and `Moved` for next and previous; the app finds and reveals."""
@@ -25,8 +27,10 @@ class SearchBar(Horizontal):
             super().__init__()
             self.by = by
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, key_label: KeyLabel, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self._key_label = key_label
+        self._more = False
         self.matches: list[int] = []
         self.at = 0
 
@@ -69,14 +73,13 @@ class SearchBar(Horizontal):
         if not self.query_one(Input).value:
             text = ""
         elif self.matches:
-            text = f"{self.at + 1} of {len(self.matches)}"
+            keys = f"{self._key_label('search.next')} next, {self._key_label('search.previous')} previous"
+            text = f"{self.at + 1} of {len(self.matches)}, {keys}"
         else:
             text = "no match"
         self.query_one("#search-count", Static).update(
             f" {text}{' (older messages not loaded)' if self._more else ''} "
         )
-
-    _more = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
