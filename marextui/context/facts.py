@@ -31,7 +31,7 @@ _PATH = re.compile(
     rf"|{_BARE}\b"
     r")"
 )
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s<>\"'`)\]]+", re.IGNORECASE)
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,20}://[^\s<>\"'`)\]]+", re.IGNORECASE)
 _ROOTS = frozenset(
     ("src", "lib", "tests", "test", "docs", "doc", "app", "bin", "pkg", "cmd", "config", "scripts", "internal")
 )
@@ -132,7 +132,8 @@ _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 _ENGLISH = (
     # "I don't have", "I've always": a person speaking of themselves constrains nothing
-    r"never|(?<!ve )always|must(?:n['’]t| not)?|(?<!I )(?<!we )do(?:n['’]t| not)|should(?:n['’]t| not)|have to|needs? to (?:be|stay|keep)",
+    r"never|(?<!ve )always|must(?:n['’]t| not)?|(?<!I )(?<!we )do(?:n['’]t| not)",
+    r"should(?:n['’]t| not)|have to|needs? to (?:be|stay|keep)",
     r"avoid|prefer|instead of|rather than|only (?:use|touch|change|edit|the|in)|use (?:only )?\S+|stick (?:to|with)",
     r"keep (?:the|it|all|using)|make sure|ensure|required?|forbidden|not allowed",
     r"no (?:new|more|longer|other|external|breaking)|without (?:changing|breaking|using|adding|touching)",

@@ -97,6 +97,7 @@ def _is_final(message: Message) -> bool:
     )
 
 
+_TAG_LINE = re.compile(r"\s*</?\w+>")
 _EXIT = re.compile(
     r"(?:exit(?:ed)?[ _-]?(?:with )?(?:code|status)?|return ?code|status)\W{0,4}(-?\d{1,3})\b", re.IGNORECASE
 )
@@ -258,7 +259,11 @@ class _Reader:
         if errors and (bad or not counts):
             parts.append(_short(errors[-1], 200))
         if not parts:
-            lines = [line for line in result.text.splitlines() if line.strip() and not _EXIT.search(line)]
+            lines = [
+                line
+                for line in result.text.splitlines()
+                if line.strip() and not _EXIT.search(line) and not _TAG_LINE.match(line)
+            ]
             parts.append("ok" + (f": {_short(lines[-1], 80)}" if lines else ""))
         return ", ".join(parts)
 

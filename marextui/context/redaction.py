@@ -33,15 +33,15 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 _BEARER = re.compile(
     r"(?i)\b(authorization\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+|\bbearer\s+)([A-Za-z0-9._~+/=-]{12,})"
 )
-_URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)([^\s/@\"'$<{]{3,})(@)", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"']{0,200}:)([^\s/@\"'$<{]{3,200})(@)", re.IGNORECASE)
 
 _NAME = (
-    r"[A-Za-z0-9_.-]*(?:password|passwd|passphrase|pwd|secret|api[_-]?key|apikey|access[_-]?key|private[_-]?key"
-    r"|auth[_-]?token|access[_-]?token|refresh[_-]?token|client[_-]?secret|mot[ _]de[ _]passe)[A-Za-z0-9_-]*"
-    r"|[A-Z0-9_]*TOKEN|token"
+    r"[A-Za-z0-9_.-]{0,40}(?:password|passwd|passphrase|pwd|secret|api[_-]?key|apikey|access[_-]?key|private[_-]?key"
+    r"|auth[_-]?token|access[_-]?token|refresh[_-]?token|client[_-]?secret|mot[ _]de[ _]passe)[A-Za-z0-9_-]{0,40}"
+    r"|[A-Z0-9_]{0,40}TOKEN|token"
 )
 _ASSIGNED = re.compile(
-    rf"(?P<name>(?<![\w])(?:{_NAME}))(?P<op>[\"']?\s*(?::=|=>|[:=])\s*)"
+    rf"(?P<name>(?<![\w.-])(?:{_NAME}))(?P<op>[\"']?\s*(?::=|=>|[:=])\s*)"
     r"(?:(?P<q>[\"'])(?P<quoted>[^\"'\n]{4,}?)(?P=q)|(?P<bare>[^\s\"',;&|)}\]<>]{6,}))",
     re.IGNORECASE,
 )

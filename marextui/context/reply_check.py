@@ -25,7 +25,11 @@ _CHANNEL = re.compile(
     r"|<\|(?:start|end|message|channel|return|im_start|im_end|eot_id|endoftext)\|>(?:final|assistant)?",
     re.DOTALL,
 )
-_WRAPPER = re.compile(r"</?(?:summary|conversation_summary|context_summary|output|answer|result)>", re.IGNORECASE)
+_WRAPPER = re.compile(
+    r"^[ \t]*</?(?:summary|conversation_summary|context_summary|notes|output|answer|result)>[ \t]*$"
+    r"|\A\s*<(?:summary|answer)>|</(?:summary|answer)>\s*\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
 _MARK = re.compile(r"^[ \t]*" + re.escape(SUMMARY_MARK) + r"[ \t]*$", re.MULTILINE)
 _OUTER_FENCE = re.compile(r"\A\s*(`{3,}|~{3,})[\w+-]*[ \t]*\n(.*?)\n?[ \t]*(?:\1[ \t]*)?\Z", re.DOTALL)
 _CODE = re.compile(r"(`{3,}|~{3,}).*?(?:\1|\Z)", re.DOTALL)

@@ -190,7 +190,7 @@ class Index:
         seen = Counter(term for p in passages for term in weights if term in p.terms)
         idf = {t: math.log(1 + (total - n + 0.5) / (n + 0.5)) for t, n in seen.items()}
         phrases, expected = _phrases(query), _expected(query)
-        literal_bonus = 1.5 * max(idf.values(), default=0.0)
+        literal_bonus = 1.5 * math.log(1 + total)
         asked = {t: w for t, w in weights.items() if w > _RELATED_WEIGHT}
         best_possible = sum(w * idf.get(t, 0.0) for t, w in asked.items()) or 1.0
         scored: list[tuple[float, int, int]] = []

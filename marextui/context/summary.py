@@ -156,7 +156,10 @@ def _opens_with_path(line: str) -> bool:
 def _cycles(text: str, cycle: int) -> tuple[str, int, int]:
     """`text` without a repeated cycle tag, and the cycles it stated if they are possible ones (P11)."""
     first = last = cycle
-    while m := _CYCLE_TAG.search(text):
+    for _ in range(3):  # a model may have copied a tag and added another
+        m = _CYCLE_TAG.search(text)
+        if m is None:
+            break
         stated_first, stated_last = int(m.group(1)), int(m.group(2) or m.group(1))
         if 1 <= stated_first <= stated_last <= cycle:
             first, last = stated_first, stated_last

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from marextui.context.entries import Summary
@@ -75,56 +76,78 @@ def _shorten(text: str, limit: int) -> str:
     return f"{text[:head]}\n[… {grouped(len(text) - limit)} characters …]\n{text[len(text) - tail :]}"
 
 
+_READ_CHARS = 24_000
+"""Most of one text that is looked at; what is shown of it is far less, so a secret cannot be cut in half into view."""
+
+
+def _quotable(text: str) -> str:
+    """Redacted, encoded data named; a line that looks like one of our labels is set off (case 126)."""
+    text = _BLOB.sub(lambda m: f"[{grouped(len(m.group()))} characters of encoded data]", _shorten(text, _READ_CHARS))
+    return _LABEL.sub(" ", redact(text).strip())
+
+
 def _content(message: Message) -> str:
     if isinstance(message.content, str):
-        text = message.content
-    else:
-        parts = (
-            "[image]" if isinstance(p, ImagePart) else p.text if isinstance(p, TextPart) else "[attachment]"
-            for p in message.content
-        )
-        text = "\n".join(parts)
-    text = _BLOB.sub(lambda m: f"[{grouped(len(m.group()))} characters of encoded data]", text)
-    # a line that looks like one of our labels must not pass for one (case 126)
-    return redact(_LABEL.sub(" ", text)).strip()
+        return _quotable(message.content)
+    parts = (
+        "[image]" if isinstance(p, ImagePart) else _quotable(p.text) if isinstance(p, TextPart) else "[attachment]"
+        for p in message.content
+    )
+    return "\n".join(p for p in parts if p)
 
 
-def _block(message: Message, names: Mapping[str, str], result_chars: int) -> str:
-    text = _content(message)
-    if message.role == "tool":
-        tool = message.name or names.get(message.tool_call_id, "") or "a tool"
-        state = ", failed" if message.is_error else ""
-        quoted = "\n".join(f"> {line}" for line in _shorten(text, result_chars).split("\n"))
-        return f"[result of {tool}{state}]\n{quoted}"
-    lines = [f"[{message.role}]"]
-    if text:
-        lines.append(
-            _shorten(text, _MESSAGE_CHARS if message.role == "user" else max(result_chars, _MESSAGE_CHARS // 2))
-        )
-    for call in message.tool_calls:
-        arguments = _shorten(redact(" ".join(call.arguments.split())), _ARGUMENT_CHARS if result_chars >= 600 else 200)
-        lines.append(f"[calls {call.name}] {arguments}")
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A message made quotable once, whatever number of lengths is tried."""
+
+    message: Message
+    text: str
+    label: str
+    calls: tuple[tuple[str, str], ...]
+
+
+def _prepare(messages: Sequence[Message]) -> list[_Told]:
+    told = [m for m in messages if m.role != "system" and not m.synthetic]
+    names = {c.id: c.name for m in told for c in m.tool_calls}
+    prepared = []
+    for m in told:
+        label = f"[{m.role}]"
+        if m.role == "tool":
+            tool = m.name or names.get(m.tool_call_id, "") or "a tool"
+            label = f"[result of {tool}{', failed' if m.is_error else ''}]"
+        calls = tuple((c.name, redact(" ".join(_shorten(c.arguments, _READ_CHARS // 4).split()))) for c in m.tool_calls)
+        prepared.append(_Told(m, _content(m), label, calls))
+    return prepared
+
+
+def _block(told: _Told, result_chars: int) -> str:
+    lines = [told.label]
+    if told.message.role == "tool":
+        lines.extend(f"> {line}" for line in _shorten(told.text, result_chars).split("\n"))
+        return "\n".join(lines)
+    if told.text:
+        limit = _MESSAGE_CHARS if told.message.role == "user" else max(result_chars, _MESSAGE_CHARS // 2)
+        lines.append(_shorten(told.text, limit))
+    limit = _ARGUMENT_CHARS if result_chars >= 600 else _ARGUMENT_CHARS // 3
+    lines.extend(f"[calls {name}] {_shorten(arguments, limit)}" for name, arguments in told.calls)
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
-def _goals(messages: Sequence[Message], limit: int) -> str:
-    """What the users of `messages` asked and demanded, verbatim, within `limit` characters (P21)."""
+def _goals(told: Sequence[_Told], limit: int) -> str:
+    """What the users asked and demanded, verbatim, within `limit` characters (P21)."""
     wanted: list[str] = []
-    for message in messages:
-        if message.role == "user":
-            text = " ".join(_content(message).split())
-            if text:
-                wanted.append(_shorten(text, 500).replace("\n", " "))
-            wanted.extend(c for c in map(redact, user_constraints(message)) if c not in text[:300])
-    kept: list[str] = []
+    for t in told:
+        if t.message.role == "user" and t.text:
+            line = " ".join(t.text.split())
+            wanted.append(_shorten(line, 500).replace("\n", " "))
+            wanted.extend(c for c in map(redact, user_constraints(t.message)) if c not in wanted[-1])
+    kept: set[str] = set()
     used = 0
     for line in wanted[:1] + wanted[:0:-1]:  # the first request, then the latest first
-        if used + len(line) + 3 > limit:
-            continue
-        kept.append(line)
-        used += len(line) + 3
-    ordered = [line for line in dict.fromkeys(wanted) if line in kept]
-    return "\n".join(f"- {line}" for line in ordered)
+        if line not in kept and used + len(line) + 3 <= limit:
+            kept.add(line)
+            used += len(line) + 3
+    return "\n".join(f"- {line}" for line in dict.fromkeys(wanted) if line in kept)
 
 
 def transcript(messages: Sequence[Message], *, max_chars: int, result_chars: int = RESULT_CHARS) -> str:
@@ -134,11 +157,13 @@ def transcript(messages: Sequence[Message], *, max_chars: int, result_chars: int
     they are shortened further, and then the start is dropped with a note, the users' requests and constraints in it
     copied verbatim to the head. Reasoning, synthetic messages and system messages are left out; images are `[image]`.
     """
-    told = [m for m in messages if m.role != "system" and not m.synthetic]
-    names = {c.id: c.name for m in told for c in m.tool_calls}
+    return _told_within(_prepare(messages), max_chars, result_chars)
+
+
+def _told_within(told: Sequence[_Told], max_chars: int, result_chars: int) -> str:
     chars = result_chars
     while True:
-        blocks = [_block(m, names, chars) for m in told]
+        blocks = [_block(t, chars) for t in told]
         total = sum(len(b) + 2 for b in blocks if b) - 2
         if total <= max_chars or chars <= 150:
             break
@@ -153,29 +178,28 @@ def transcript(messages: Sequence[Message], *, max_chars: int, result_chars: int
     tail = [b for b in blocks[first:] if b]
     if not tail and told:  # not even the last message fits: its end does
         last = blocks[-1]
-        tail = [f"{last.split(chr(10), 1)[0]}\n…{last[len(last) - max(0, room - 60) :]}"] if room > 60 else []
+        tail = [f"{told[-1].label}\n…{last[len(last) - max(0, room - 60) :]}"] if room > 60 else []
         first = len(told) - 1
     left_out = sum(len(b) for b in blocks[:first])
     note = f"[… {first} earlier messages, {grouped(left_out)} characters, left out here …]"
     goals = _goals(told[:first], max_chars // _HEAD_SHARE)
     head = [f"[user, from the part left out, verbatim]\n{goals}"] if goals else []
-    return "\n\n".join([*head, note, *tail])[:max_chars]
+    return "\n\n".join([*head, note, *tail])[: max(0, max_chars)]
+
+
+_LETTERS = re.compile(r"[A-Za-z ]+")
+_DENSE = re.compile(r"[\x00-\x1f!-@\[-`{-\x7f]+")
+_WIDE = re.compile(r"[\u2e80-\U0010ffff]+")
+
+
+def _count(pattern: re.Pattern[str], text: str) -> int:
+    return sum(map(len, pattern.findall(text)))
 
 
 def estimated_tokens(text: str, chars_per_token: float) -> int:
     """A cautious estimate: letters at `chars_per_token`, digits and signs at half a token, wide scripts at one each."""
-    ascii_letters = other = dense = wide = 0
-    for c in text:
-        if c.isascii():
-            if c.isalpha() or c == " ":
-                ascii_letters += 1
-            else:
-                dense += 1
-        elif ord(c) < 0x2E80:
-            other += 1
-        else:
-            wide += 1
-    return int(ascii_letters / chars_per_token + dense * 0.5 + other * 0.6 + wide * 1.1) + 1
+    letters, dense, wide = (_count(p, text) for p in (_LETTERS, _DENSE, _WIDE))
+    return int(letters / chars_per_token + dense * 0.5 + wide * 1.1 + (len(text) - letters - dense - wide) * 0.6) + 1
 
 
 _MARGIN = 64
@@ -217,7 +241,8 @@ def summary_messages(
     if not language:
         language = detect_language("\n".join(m.text for m in span if m.role == "user" and not m.synthetic))
     notes = render_summary(earlier) if earlier is not None else ""
-    max_chars = sum(len(m.text) + sum(len(c.arguments) + 40 for c in m.tool_calls) + 400 for m in span) * 2
+    told = _prepare(span)
+    everything = sum(len(_block(t, RESULT_CHARS)) + 2 for t in told)
     if window is not None:
         room = window - cap - _MARGIN - estimated_tokens(prompt + _ask("", "", language), chars_per_token)
         if notes:
@@ -226,13 +251,13 @@ def summary_messages(
                 notes = render_summary(earlier, cap_chars=len(notes) * 3 // 4) if earlier is not None else ""
             room -= estimated_tokens(notes, chars_per_token) + 50
         room = max(100, min(room, int(window * _MATERIAL_SHARE)))
-        max_chars = min(max_chars, int(room * chars_per_token))
-        material = transcript(span, max_chars=max_chars)
+        max_chars = min(everything, int(room * chars_per_token))
+        material = _told_within(told, max_chars, RESULT_CHARS)
         while (size := estimated_tokens(material, chars_per_token)) > room and max_chars > 200:
             max_chars = min(max_chars - 100, int(max_chars * room / size * 0.97))
-            material = transcript(span, max_chars=max_chars)
+            material = _told_within(told, max_chars, RESULT_CHARS)
     else:
-        material = transcript(span, max_chars=max_chars)
+        material = _told_within(told, everything, RESULT_CHARS)
     material = material.replace("</material>", "<\\/material>")
     return (
         {"role": "system", "content": prompt},
