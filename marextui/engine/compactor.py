@@ -94,7 +94,7 @@ class Compactor:
         merged = new if self.strategy == "regenerative" else fuse(earlier, new, cycle=cycle)
         summary, archived = fit(merged, summary_cap(reading.window.tokens) * CHARS_PER_TOKEN)
         pair = summary_pair(render_summary(summary), cycle)
-        after = sum(counts[cut.index :]) + session.ledger.messages(pair)
+        after = cut.kept_tokens + session.ledger.messages(pair)
         if after >= reading.used:
             reason = f"the result would not be smaller ({after} of {reading.used} tokens)"
             return self._fail(session, reading, trigger, reason, "refused")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
 from marextui.context.budget import UNKNOWN_WINDOW, Window, budget_for, reached, reserve_for, threshold_for
-from marextui.context.messages import Message
 from marextui.context.tokens import TokenLedger, history_tokens, segments
 from marextui.engine.events import Gauge
 from marextui.engine.prompt import SystemPart
@@ -104,20 +102,14 @@ class Meter:
 
     def gauge(self, session: Session, reading: Reading, *, auto: bool, why_not: str) -> Gauge:
         """What the gauge pane shows for `reading`; the segments sum to H exactly (I8)."""
-        history: Sequence[Message] = session.history()
-        parts = segments(history, self.ledger)
-        raw = parts.summary + parts.conversation + parts.outputs
-        summary, outputs = parts.summary, parts.outputs
-        if raw > reading.used and raw > 0:
-            summary = summary * reading.used // raw
-            outputs = outputs * reading.used // raw
+        parts = segments(session.history(), self.ledger, reading.used)
         return Gauge(
             system=reading.system,
             tools=reading.tools,
             memory=reading.memory,
-            summary=summary,
-            outputs=outputs,
-            conversation=max(0, reading.used - summary - outputs),
+            summary=parts.summary,
+            outputs=parts.outputs,
+            conversation=parts.conversation,
             window=reading.window.tokens,
             window_source=reading.window.source,
             reserve=reading.reserve,
