@@ -1,4 +1,4 @@
-"""The few non-letters the screen draws, in a Unicode and an ASCII set. Never emoji: terminals disagree on their width."""
+"""The few non-letters the screen draws, in a Unicode and an ASCII set. Never emoji: terminals disagree on width."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ PANE_ACTIONS: tuple[Action, ...] = (
     Action("viewer.left", "Left", "Scroll long lines left", "viewer", "sideways(-8)", "left"),
     Action("viewer.select_down", "Select down", "Extend the selection down", "viewer", "select_move(1)", "shift+down"),
     Action("viewer.select_up", "Select up", "Extend the selection up", "viewer", "select_move(-1)", "shift+up"),
-    Action("viewer.goto", "Go to line", "Type a line number", "viewer", "goto", "colon", footer=True),
+    Action("viewer.goto", "Line", "Type a line number", "viewer", "goto", "colon", footer=True),
     Action("viewer.wrap", "Wrap", "Wrap long lines or not", "viewer", "toggle_wrap", "w", footer=True),
     Action("viewer.numbers", "Numbers", "Show line numbers or not", "viewer", "toggle_numbers", "l"),
     Action("viewer.select", "Select", "Start or end selecting lines", "viewer", "toggle_selection", "v"),

@@ -133,6 +133,15 @@ def test_the_reason_why_not_is_shown_below_and_past_the_mark() -> None:
     assert "/compact works" in gauge_bar.body(off, 80).plain
 
 
+@pytest.mark.parametrize("width", [14, 24, 34, 74])
+def test_the_title_never_cuts_its_word(width: int) -> None:
+    for g in (HALF, UNKNOWN, Gauge(conversation=18_000, budget=26_452, threshold=17_194)):
+        title = gauge_bar.title(g, width)
+        assert title.plain.endswith(("ok", "compacting next", "window unknown"))
+        assert title.cell_length <= width or width < 24
+    assert gauge_bar.title(HALF, 34).plain == f"Context 43{N}% of budget · ok"
+
+
 async def test_right_from_the_first_paint_and_without_taking_the_focus() -> None:
     pane, row = GaugePane(HALF), GaugeLine(HALF)
     app = MiniApp(Input(), pane, row, watch=[GaugePane.StatusRequested])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from textual.color import Color
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -17,6 +18,7 @@ from marextui.tui.screens.lines import LineView
 from marextui.tui.screens.viewer import TextViewer
 from tests.stubs.frames import control_bytes, frame
 from tests.stubs.mini_app import MiniApp
+from tests.tui.test_themes import contrast
 
 N = "\u00a0"
 BIG = "\n".join(f"line {i} " + "x" * (i % 90) for i in range(200_000))
@@ -285,6 +287,20 @@ async def test_wide_characters_tabs_and_diffs() -> None:
         assert all(cell_len(r) == 40 for r in rows[1:5])
         colours = {viewer.view._row_style(0, sign + "x").color for sign in ("+", "-", "@@", " ")}
         assert len(colours) == 4
+
+
+@pytest.mark.parametrize("theme", ["marex-dark", "marex-light", "high-contrast"])
+async def test_line_numbers_can_be_read_in_every_theme(theme: str) -> None:
+    app = MiniApp(screen=TextViewer("t", "a\nb"), theme=theme)
+    async with app.run_test(size=(40, 12)) as pilot:
+        viewer = await opened(pilot)
+        segment = next(iter(viewer.view.render_line(1)))
+        assert "2" in segment.text
+        assert segment.style is not None
+        front, back = segment.style.color, segment.style.bgcolor
+        assert front is not None
+        assert back is not None
+        assert contrast(Color.from_rich_color(front), Color.from_rich_color(back)) >= 4.5
 
 
 async def test_escape_leaves_the_prompt_then_the_selection_then_the_viewer() -> None:

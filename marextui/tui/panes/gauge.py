@@ -71,8 +71,15 @@ class GaugePane(VerticalScroll, can_focus=True):
     def show(self, gauge: Gauge) -> None:
         """Draw `gauge` (`GaugeChanged`). Never takes the focus."""
         self.gauge = gauge
-        self.border_title = gauge_bar.title(gauge)
+        self._write_title()
         self._body.show(gauge)
+
+    def on_resize(self) -> None:
+        self._write_title()
+
+    def _write_title(self) -> None:
+        # corners, a line and a blank on each side of the title
+        self.border_title = gauge_bar.title(self.gauge, max(0, self.outer_size.width - 6) or 80)
 
     def action_status(self) -> None:
         self.post_message(self.StatusRequested())

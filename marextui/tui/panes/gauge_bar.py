@@ -15,7 +15,7 @@ from marextui.tui.glyphs import UNICODE, Glyphs
 from marextui.tui.text import line
 
 ZONE_STYLES: dict[formats.Zone, str] = {
-    "unknown": "$text-muted",
+    "unknown": "bold",
     "ok": "$text-success",
     "soon": "$text-warning",
     "compacting next": "bold $text-warning",
@@ -34,12 +34,21 @@ def _segments(g: Gauge, glyphs: Glyphs) -> list[tuple[str, int, str, str]]:
     ]
 
 
-def title(g: Gauge) -> Content:
-    """ "Context 42 % of budget · ok": a sentence, so that nobody reads a progress bar (case 47)."""
+def title(g: Gauge, width: int = 80) -> Content:
+    """ "Context 42 % of budget · ok", words so that nobody reads a progress bar (case 47).
+
+    Shorter where `width` cells are not enough: the word at the end must never be cut.
+    """
     word = (formats.gauge_word(g), ZONE_STYLES[formats.zone(g)])
-    if g.budget is None:
-        return Content.assemble(f"Context {formats.about(g)}{formats.tokens(g.used + g.system_part)} tokens · ", word)
-    return Content.assemble(f"Context {formats.percent(g.used, g.budget)} of budget · ", word)
+    tokens = f"{formats.about(g)}{formats.tokens(g.used + g.system_part)} tokens · "
+    percent = formats.percent(g.used, g.budget)
+    starts = (
+        ("Context " + tokens, tokens, "")
+        if g.budget is None
+        else (f"Context {percent} of budget · ", f"Context {percent} · ", f"{percent} · ")
+    )
+    titles = [Content.assemble(start, word) for start in starts]
+    return next((t for t in titles if t.cell_length <= width), titles[-1])
 
 
 def cells(g: Gauge, width: int) -> list[int]:
@@ -70,7 +79,7 @@ def mark_cell(g: Gauge, width: int) -> int | None:
 def bar(g: Gauge, width: int, glyphs: Glyphs = UNICODE) -> Content:
     """The bar: segments, free room, and the mark where compaction comes."""
     counts = cells(g, width)
-    kinds = [(glyph, style) for _, _, glyph, style in _segments(g, glyphs)] + [(glyphs.free, "$text-muted")]
+    kinds = [(glyph, style) for _, _, glyph, style in _segments(g, glyphs)] + [(glyphs.free, "$text-secondary")]
     drawn = [kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count)]
     mark = mark_cell(g, width)
     if mark is not None:
@@ -184,7 +193,7 @@ def _body(g: Gauge, width: int, glyphs: Glyphs) -> Iterator[Content]:
     for name, n, glyph, style in _segments(g, glyphs):
         yield _row(glyph, name, n, g, width, style)
     if g.budget is not None:
-        yield _row(glyphs.free, "free", max(0, g.budget - g.used), g, width, "$text-muted")
+        yield _row(glyphs.free, "free", max(0, g.budget - g.used), g, width, "$text-secondary")
     yield from prose(_system(g))
     yield from prose(_window(g))
     yield from prose(_cache(g))

@@ -37,19 +37,19 @@ def _lines(r: MemoryReport, now: float) -> Iterator[Content]:
         cut = ", too long: only the beginning is sent" if r.rules_truncated else ""
         yield Content(f"{formats.chars(len(r.rules))}{cut}")
     else:
-        yield Content.styled(NO_RULES, "$text-muted")
+        yield Content.styled(NO_RULES, "$text-secondary")
     yield Content("")
     yield Content.styled("Sent with every request now", "bold")
     used = f"{formats.tokens(len(r.injected))} of at most {formats.chars(r.injected_limit)} of memory"
     yield Content(used if r.injected else f"nothing of memory (at most {formats.chars(r.injected_limit)})")
     if r.injected:
-        yield plain(r.injected).stylize("$text-muted")
+        yield plain(r.injected).stylize("$text-secondary")
     yield Content("")
     count = len(r.entries)
     yield Content.assemble(("Memory", "bold"), f": {count} entr{'y' if count == 1 else 'ies'}")
     yield Content.assemble(line(r.memory_path, 300), f", {formats.size(r.memory_bytes)}")
     if not r.entries:
-        yield Content.styled(NO_ENTRIES, "$text-muted")
+        yield Content.styled(NO_ENTRIES, "$text-secondary")
     for entry in reversed(r.entries[-SHOWN_ENTRIES:]):
         source = Content.assemble(
             (line(entry.date, 30).plain, "$text-primary"),

@@ -38,7 +38,8 @@ WIDE = 66
 
 def row(info: OmissionInfo, now: float, glyphs: Glyphs = UNICODE, *, wide: bool = False) -> Content:
     """Two lines for one omission; `now` in seconds since the epoch. The short form fits 36 cells."""
-    where = ("in view", "$text-success") if info.in_view else ("omitted", "$text-warning")
+    # no colours: on the highlighted row they would be hard to read
+    where = "in view" if info.in_view else "omitted"
     age = formats.age(now - info.created_at)
     if wide:
         facts = [f" {glyphs.dot} {formats.chars(info.chars)}"]
@@ -50,7 +51,7 @@ def row(info: OmissionInfo, now: float, glyphs: Glyphs = UNICODE, *, wide: bool 
         facts = [f" {formats.tokens(info.chars, compact=True)}", age, formats.days(info.days_left, compact=True)]
         facts.append(f"{formats.tokens(info.reads)}{glyphs.times}")
     return Content.assemble(
-        (line(info.id, 40).plain, "$text-muted"),
+        line(info.id, 40),
         " ",
         (line(info.tool, 20).plain, "bold"),
         " ",

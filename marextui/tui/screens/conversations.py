@@ -24,7 +24,7 @@ def conversation_row(info: ConversationInfo, now: float) -> Content:
     facts.append(f"{formats.tokens(info.messages)} message{'' if info.messages == 1 else 's'}")
     facts.append(line(info.project, 120).plain)
     title = line(info.title, 160) if info.title.strip() else Content("untitled")
-    return Content.assemble(title.stylize("bold"), "\n  ", (" · ".join(filter(None, facts)), "$text-muted"))
+    return Content.assemble(title.stylize("bold"), "\n  ", " · ".join(filter(None, facts)))
 
 
 class ConversationPicker(Picker):

@@ -40,7 +40,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     DEFAULT_CSS = """
     LineView { height: 1fr; background: $surface; color: $foreground; overflow-x: auto; overflow-y: scroll; }
-    LineView > .lines--number { color: $text-muted; }
+    LineView > .lines--number { color: $text-secondary; }
     LineView > .lines--cursor { background: $primary-muted; }
     LineView > .lines--selected { background: $secondary-muted; }
     LineView > .lines--match { text-style: reverse; }

@@ -19,10 +19,10 @@ NO_MODELS = (
 def option_row(option: ModelOption) -> Content:
     """Two lines for a model: name, where it runs, whether it is the one in use; then the detail."""
     parts: list[Content | str | tuple[str, str]] = [(line(option.label, 80).plain, "bold")]
-    parts.append("  local" if option.local else ("  remote", "$text-warning"))
+    parts.append("  local" if option.local else "  remote")
     if option.current:
-        parts.append(("  in use", "$text-success"))
-    return Content.assemble(*parts, "\n  ", (line(option.detail, 200).plain, "$text-muted"))
+        parts.append("  in use")
+    return Content.assemble(*parts, "\n  ", line(option.detail, 200))
 
 
 class ModelPicker(Picker):

@@ -58,7 +58,7 @@ class PermissionDock(Vertical):
 
     DEFAULT_CSS = """
     PermissionDock {
-        height: auto; max-height: 80%; display: none; border: round $warning; padding: 0 1; background: $surface;
+        height: auto; max-height: 90%; display: none; border: round $warning; padding: 0 1; background: $surface;
         &.-asking { display: block; }
         .permission--head { height: auto; max-height: 2; }
         .permission--hint { height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }

@@ -47,7 +47,7 @@ def probed_text(report: SetupReport) -> Content:
     """Way 2: who answered on this machine."""
     rows = []
     for kind, url, answered in report.probed:
-        sign = ("answers", "$text-success") if answered else ("no answer", "$text-muted")
+        sign = ("answers", "$text-success") if answered else ("no answer", "$text-secondary")
         rows.append(Content.assemble(line(kind, 30), " at ", line(url, 100), ": ", sign))
     if not rows:
         rows.append(Content("No server was looked for."))
@@ -116,7 +116,7 @@ class SetupScreen(ModalScreen[SetupChoice]):
         result = self.query_one("#setup-result", Static)
         result.set_class(wrong, "setup--wrong")
         result.update(plain(text))
-        result.scroll_visible(animate=False)
+        self.call_after_refresh(result.scroll_visible, animate=False)
 
     @on(OptionList.OptionSelected)
     def _option_chosen(self, event: OptionList.OptionSelected) -> None:
