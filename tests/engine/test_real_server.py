@@ -269,7 +269,7 @@ async def test_the_qwen_template_makes_a_fence_a_tool_call(coder: EmbeddedServer
 
 
 async def test_the_qwen_template_keeps_its_prefix_from_step_to_step(coder: EmbeddedServer) -> None:
-    """A result is followed by the question again; each step's prompt begins with the one before (I7)."""
+    """The newest result is followed by the question again; all before that reminder stays byte-equal (I7)."""
     call = {"id": "c1", "type": "function", "function": {"name": "Read", "arguments": '{"path": "a.py"}'}}
     turn: list[dict[str, Any]] = [
         {"role": "system", "content": "Be brief."},
@@ -288,10 +288,12 @@ async def test_the_qwen_template_keeps_its_prefix_from_step_to_step(coder: Embed
             prompts.append(answer.json()["prompt"].removesuffix("<|im_start|>assistant\n"))
     assert '"name":"Read"' in prompts[0].replace(" ", "")
     assert prompts[1].startswith(prompts[0])
-    assert 'Read {"path": "a.py"}' in prompts[1]
-    assert "print(1)" in prompts[1]
-    assert prompts[1].count("What is in a.py?") == 2
-    assert prompts[2].startswith(prompts[1])
+    told, _, reminder = prompts[1].partition("\n\nNow answer")
+    assert '{"name": "Read", "arguments": {"path": "a.py"}}' in told
+    assert told.endswith("print(1)")
+    assert "What is in a.py?" in reminder
+    assert prompts[2].startswith(told), "only the reminder goes when the answer is there"
+    assert "Now answer" not in prompts[2]
 
 
 PARENT = """
