@@ -88,8 +88,10 @@ def _tokens(command: str) -> list[str]:
 
 
 def _simple_command(words: list[str]) -> Iterator[tuple[str, TouchKind]]:
-    while words and (words[0] in _PREFIXES or re.fullmatch(r"\w+=.*", words[0])):
-        words = words[1:]
+    start = 0
+    while start < len(words) and (words[start] in _PREFIXES or re.match(r"\w+=", words[start])):
+        start += 1
+    words = words[start:]
     if not words:
         return
     name, rest = words[0].rsplit("/", 1)[-1], words[1:]
@@ -97,8 +99,7 @@ def _simple_command(words: list[str]) -> Iterator[tuple[str, TouchKind]]:
     operands = [w for w in rest if not w.startswith("-")]
     files = [w for w in operands if _is_file(w)]
     if name == "git" and operands[:1] in (["rm"], ["mv"]):
-        name, files = operands[0], files[0:]
-        operands = operands[1:]
+        name, operands = operands[0], operands[1:]
     if name in {"sed", "gsed"} and any(re.match(r"-[a-zA-Z]*i|--in-place", o) for o in options):
         scripted = any(o in {"-e", "-f", "--expression"} for o in options)
         yield from ((f, "modified") for f in (files if scripted else [w for w in operands[1:] if _is_file(w)]))

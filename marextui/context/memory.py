@@ -11,10 +11,10 @@ What a person wrote by hand between entries is kept word for word, as an entry o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from marextui.context.entries import Summary
+from marextui.context.entries import Summary, SummaryItem
 from marextui.context.redaction import redact
 from marextui.context.section_titles import canonical_title
 
@@ -204,23 +204,20 @@ _POLICY = re.compile(
 _LABELS = {"session intent": "Intent", "decisions made": "Decision", "files modified": "File"}
 
 
-def durable_facts(summary: Summary) -> tuple[str, ...]:
-    """One line for each active intent, decision and file of `summary`, secrets redacted (M32).
+def durable_facts(summary: Summary, archived: Sequence[SummaryItem] = ()) -> tuple[str, ...]:
+    """One line for each active intent, decision and file of `summary`, and each item folded out of it (M32, P10).
 
-    Outcomes of permissions ("access blocked", "cannot read X") are left out: they would outlive the policy that made
-    them (case 130). State and next steps belong to the conversation and are not durable.
+    Secrets are redacted. Outcomes of permissions ("access blocked", "cannot read X") are left out: they would outlive
+    the policy that made them (case 130). State and next steps belong to the conversation and are not durable.
     """
-    return durable(
+    labelled = [
         (_LABELS[key], item.text)
         for section in summary.sections
         if (key := canonical_title(section.title)) in _LABELS
         for item in section.items
         if item.status == "active"
-    )
-
-
-def durable(labelled: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """(label, text) pairs as facts: one line each, shortened, redacted, without policy outcomes or duplicates."""
+    ]
+    labelled.extend(("Earlier", item.text) for item in archived)
     facts: dict[str, str] = {}
     for label, text in labelled:
         fact = redact(_one_line(text))

@@ -65,17 +65,12 @@ def parse_marker(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """A payload to replace. `part` is the index in a multi-part content, -1 for a plain string.
-
-    `stored_id` is the id the text itself ends with when it was capped at execution (M30): reuse it, after checking
-    that it was allocated for this message, instead of storing the capped copy.
-    """
+    """A payload to replace. `part` is the index in a multi-part content, -1 for a plain string."""
 
     message_id: str
     part: int
     text: str
     tool_name: str
-    stored_id: str = ""
 
 
 def _call_names(messages: Sequence[Message]) -> dict[str, str]:
@@ -108,7 +103,7 @@ def eligible(
         else:
             payloads = [(n, p.text) for n, p in enumerate(message.content) if isinstance(p, TextPart)]
         found.extend(
-            Eligible(message.id, part, text, tool, parse_marker(text) or "")
+            Eligible(message.id, part, text, tool)
             for part, text in payloads
             if len(text) > OMIT_OVER and (message.id, part) not in omitted
         )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
+from marextui.context.marks import SUMMARY_MARK
 from marextui.context.section_titles import canonical_title, plain
 
 MIN_CHARS = 40
 """A reply with fewer characters of real text is a failure (M16)."""
-
-SUMMARY_MARK = "[Earlier conversation summary]"
-"""What the fold puts over a summary (M13); models repeat it."""
 
 
 class SummaryRejected(ValueError):

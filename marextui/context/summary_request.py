@@ -221,6 +221,13 @@ def _ask(material: str, earlier: str, language: str) -> str:
     return "\n\n".join(blocks)
 
 
+def _users_language(span: Sequence[Message], earlier: Summary | None) -> str:
+    """From what the user said in `span`; when that is nothing (a tool loop), from the intent noted earlier."""
+    said = "\n".join(m.text for m in span if m.role == "user" and not m.synthetic)
+    noted = "\n".join(i.text for i in earlier.sections[0].items) if earlier is not None and earlier.sections else ""
+    return detect_language(said) or detect_language(noted)
+
+
 def summary_messages(
     span: Sequence[Message],
     *,
@@ -238,8 +245,7 @@ def summary_messages(
     is the language to write in (I11).
     """
     prompt = summarizer_prompt(sections)
-    if not language:
-        language = detect_language("\n".join(m.text for m in span if m.role == "user" and not m.synthetic))
+    language = language or _users_language(span, earlier)
     notes = render_summary(earlier) if earlier is not None else ""
     told = _prepare(span)
     everything = sum(len(_block(t, RESULT_CHARS)) + 2 for t in told)

@@ -133,6 +133,13 @@ def test_superseded_decisions_are_not_durable() -> None:
     assert durable_facts(Summary((SummarySection("Decisions Made", items),))) == ("Decision: use B",)
 
 
+def test_items_folded_out_of_the_summary_go_to_memory() -> None:
+    """P10: labelled as earlier; the same filters apply."""
+    archived = (SummaryItem("b.py: helper"), SummaryItem("access to /x was blocked"), SummaryItem("Use SQLite"))
+    summary = parse_summary("## Decisions Made\n- Use SQLite", cycle=1)
+    assert durable_facts(summary, archived) == ("Decision: Use SQLite", "Earlier: b.py: helper")
+
+
 @pytest.mark.parametrize(
     "outcome",
     [

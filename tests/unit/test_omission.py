@@ -111,10 +111,10 @@ def test_user_and_assistant_text_is_never_omitted() -> None:
 
 
 def test_a_capped_output_names_the_id_it_was_stored_under() -> None:
-    """M30 then M23: the stored original is reused instead of storing the capped copy."""
+    """M30 then M23: it is replaced like any other, and its last line says where the original is."""
     capped = cap_output("y" * 9000, window=8192, omission_id="omitted-007")
-    found = eligible([_tool(1, 1, content=capped)], current_turn=3, omit_after_turns=1, omitted={})
-    assert [e.stored_id for e in found] == ["omitted-007"]
+    (found,) = eligible([_tool(1, 1, content=capped)], current_turn=3, omit_after_turns=1, omitted={})
+    assert parse_marker(found.text) == "omitted-007"
 
 
 @pytest.mark.parametrize(

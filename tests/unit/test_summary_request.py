@@ -198,3 +198,10 @@ def test_summary_is_asked_in_the_users_language() -> None:
     assert "Write in French" in _content(summary_messages(span, earlier=None, window=None, cap=1200), 1)
     hinted = summary_messages(span, earlier=None, window=None, cap=1200, language="Italian")
     assert "Write in Italian" in _content(hinted, 1)
+
+
+def test_language_of_a_tool_loop_is_that_of_the_earlier_notes() -> None:
+    """I11: the span holds no word of the user."""
+    earlier = parse_summary("## Session Intent\n- Corrige le bug dans le fichier et ne touche pas aux tests", cycle=1)
+    asked = summary_messages(_round(2, "the file is in the way " * 50), earlier=earlier, window=None, cap=1200)
+    assert "Write in French" in _content(asked, 1)
