@@ -1,0 +1,226 @@
+"""`marextui replay`: the real engine on recorded conversations, without a model (issue section 3)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from marextui.cli import main
+from marextui.context.ask import Question
+from marextui.context.messages import Message
+from marextui.context.recording import Recording, read_recording
+from marextui.context.validate import violations
+from marextui.engine.recorded import split_turns
+from marextui.engine.replay import ReplayOptions, replay
+from tests.stubs.engine_rig import four
+
+WINDOWS = (4_096, 8_192, 32_768, 200_000)
+
+
+def conversation(turns: int, size: int = 300) -> list[dict]:
+    made: list[dict] = [{"role": "system", "content": "You are terse."}]
+    for n in range(turns):
+        made.append({"role": "user", "content": f"Step {n}: open file_{n}.py and set PORT_{n} to {9000 + n}."})
+        call = {"id": f"c{n}", "type": "function"}
+        call["function"] = {"name": "Read", "arguments": json.dumps({"file_path": f"src/file_{n}.py"})}
+        made.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        made.append({"role": "tool", "tool_call_id": f"c{n}", "content": f"PORT_{n} = 1\n" + "pass\n" * size})
+        made.append({"role": "assistant", "content": f"PORT_{n} is now {9000 + n} in file_{n}.py."})
+    return made
+
+
+def write(path: Path, messages: list[dict], *, lines: bool = True) -> Path:
+    text = "".join(json.dumps(m) + "\n" for m in messages) if lines else json.dumps(messages)
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def run(tmp_path: Path, file: Path, *arguments: str) -> tuple[int, dict, list[dict]]:
+    report, view = tmp_path / "report.json", tmp_path / "view.jsonl"
+    code = main(["replay", str(file), "--report", str(report), "--view", str(view), *arguments])
+    if code:
+        return code, {}, []
+    return code, json.loads(report.read_text()), [json.loads(x) for x in view.read_text().splitlines()]
+
+
+def as_messages(view: list[dict]) -> tuple[Message, ...]:
+    lines = "".join(json.dumps(m) + "\n" for m in view).encode()
+    return read_recording(lines, name="view").messages
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz"])
+def test_all_three_file_forms_give_the_same_report(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path / name, conversation(12), lines=name != "a.json")
+    code, report, view = run(tmp_path, file, "--window", "8192")
+    assert code == 0
+    assert set(report) == {"steps", "compactions", "omissions", "answers", "notes", "totals"}
+    assert len(report["steps"]) == 24
+    assert [s["step"] for s in report["steps"]] == list(range(1, 25))
+    wanted = {"step", "used", "budget", "threshold", "estimated", "view_messages", "view_valid", "refused"}
+    assert all(wanted <= set(s) for s in report["steps"])
+    assert view[0] == {"role": "system", "content": "You are terse."}
+    assert len(view) == report["steps"][-1]["view_messages"]
+
+
+def test_compactions_and_omissions_point_into_the_recording(tmp_path: Path) -> None:
+    recorded = conversation(24)
+    code, report, _ = run(tmp_path, write(tmp_path / "a.jsonl", recorded), "--window", "4096")
+    assert code == 0
+    assert report["compactions"]
+    for compaction in report["compactions"]:
+        assert recorded[compaction["cut"]]["role"] == "user"
+        assert compaction["tokens_after"] < compaction["tokens_before"]
+        assert {"cycle", "trigger", "messages_before", "messages_after", "seconds"} <= set(compaction)
+    assert report["omissions"]
+    for omission in report["omissions"]:
+        assert recorded[omission["message"]]["role"] == "tool"
+        assert omission["chars"] == len(recorded[omission["message"]]["content"])
+        assert omission["preview"].startswith("PORT_")
+
+
+def test_without_a_window_everything_is_sent(tmp_path: Path) -> None:
+    """M4."""
+    recorded = conversation(6)
+    code, report, view = run(tmp_path, write(tmp_path / "a.jsonl", recorded))
+    assert code == 0
+    assert report["compactions"] == []
+    assert report["steps"][-1]["budget"] is None
+    assert len(view) == len(recorded) - 1  # all but the last answer, which that view produced
+
+
+def test_reserve_and_threshold_are_used_as_given(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", conversation(3))
+    _, report, _ = run(tmp_path, file, "--window", "20000", "--reserve", "777", "--compact-at", "0.5")
+    step = report["steps"][0]
+    assert step["threshold"] == step["budget"] * 0.5
+    assert report["totals"]["reserve"] == 777
+
+
+def test_a_step_that_cannot_fit_says_so_and_the_replay_goes_on(tmp_path: Path) -> None:
+    recorded = [{"role": "user", "content": "word " * 4000}, {"role": "assistant", "content": "ok"}]
+    recorded += conversation(2)[1:]
+    code, report, _ = run(tmp_path, write(tmp_path / "a.jsonl", recorded), "--window", "4096")
+    assert code == 0
+    assert "your message" in report["steps"][0]["refused"]
+    assert report["steps"][-1]["refused"] is None
+    for step in report["steps"]:
+        assert step["refused"] or step["used"] <= step["budget"]
+
+
+def test_questions_are_answered_in_view_or_reachable(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", conversation(20))
+    ask = tmp_path / "ask.json"
+    questions = [
+        {"question": "Which value did PORT_2 get?", "accept": ["9002"]},
+        {"question": "What is the name of the cat?", "accept": ["Mirabelle"]},
+    ]
+    ask.write_text(json.dumps(questions))
+    _, report, _ = run(tmp_path, file, "--window", "6000", "--ask", str(ask))
+    first, second = report["answers"]
+    assert first["question"] == questions[0]["question"]
+    assert first["reachable"]
+    assert not second["in_view"]
+    assert not second["reachable"]
+
+
+def test_malformed_recordings_are_repaired_with_notes(tmp_path: Path) -> None:
+    odd = [
+        {"role": "assistant", "content": "I start."},
+        {"role": "tool", "tool_call_id": "none", "content": "orphan"},
+        {"role": "user", "content": ""},
+        {"role": "narrator", "content": "Meanwhile"},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:,"}}],
+        },
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "x", "function": {"name": "f", "arguments": "{"}}],
+        },
+        {"role": "user", "content": "and?"},
+        {"role": "assistant", "content": "one", "reasoning_content": "hm"},
+        {"role": "assistant", "content": "two"},
+        "not a message",
+    ]
+    code, report, view = run(tmp_path, write(tmp_path / "a.jsonl", odd), "--window", "8192")
+    assert code == 0
+    assert len(report["notes"]) >= 4
+    assert all(s["view_valid"] for s in report["steps"])
+    assert violations(as_messages(view)) == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["missing.jsonl"], "missing.jsonl"),
+        (["bad.jsonl"], "bad.jsonl"),
+        (["ok.jsonl", "--window", "-3"], "--window"),
+        (["ok.jsonl", "--compact-at", "65"], "--compact-at"),
+        (["ok.jsonl", "--reserve", "many"], "--reserve"),
+        (["ok.jsonl", "--ask", "bad.jsonl"], "bad.jsonl"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line_and_exit_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], word: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.jsonl").write_bytes(b"\x00\xff\x13 not json at all")
+    write(Path("ok.jsonl"), conversation(1))
+    assert main(["replay", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert word in told
+    assert told.count("\n") == 1
+
+
+async def test_the_replay_is_deterministic_and_counts_each_message_once() -> None:
+    """Work, not time: tokens are counted once per distinct message, whatever the number of steps."""
+    recording = read_recording(json.dumps(conversation(30)).encode(), name="x")
+    options = ReplayOptions(window=9_000, questions=(Question("Which value did PORT_2 get?", ("9002",)),))
+    one = await replay(recording, options, count=four)
+    two = await replay(recording, options, count=four)
+    for outcome in (one, two):
+        for compaction in outcome.report["compactions"]:
+            compaction.pop("seconds")
+    assert one == two
+    assert one.report["totals"]["tokens_counted"] < 6 * len(recording.messages)
+
+
+async def test_regenerative_replays_too() -> None:
+    recording = read_recording(json.dumps(conversation(60)).encode(), name="x")
+    outcome = await replay(recording, ReplayOptions(window=4_096, strategy="regenerative"), count=four)
+    assert len(outcome.report["compactions"]) >= 2
+    assert outcome.report["totals"]["invalid_views"] == 0
+
+
+def test_turns_are_split_with_a_note_for_every_oddity() -> None:
+    messages = read_recording(
+        json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}] * 2).encode(), name="x"
+    ).messages
+    system, turns, notes = split_turns(messages)
+    assert (system, len(turns), notes) == ("", 2, [])
+    assert split_turns(()) == ("", [], [])
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("window", WINDOWS)
+async def test_every_recording_replays_with_valid_views_within_the_budget(corpus: Path, window: int) -> None:
+    """Issue section 5: pairing, order, opening user message, system first, budget respected or a typed refusal."""
+    files = sorted(corpus.glob("*.jsonl"))
+    assert len(files) == 12
+    for file in files:
+        recording: Recording = read_recording(file.read_bytes(), name=file.name)
+        outcome = await replay(recording, ReplayOptions(window=window), count=four)
+        totals = outcome.report["totals"]
+        assert totals["invalid_views"] == 0, file.name
+        for step in outcome.report["steps"]:
+            assert step["refused"] or step["used"] <= step["budget"], (file.name, step)
+        assert outcome.view[0]["role"] == "system"
+        assert outcome.view[1]["role"] == "user"
+        assert violations(as_messages(outcome.view)) == (), file.name
+        if window >= 32_768:
+            assert totals["refused"] == 0, file.name
