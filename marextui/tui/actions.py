@@ -87,6 +87,15 @@ OWN_ACTIONS: tuple[Action, ...] = (
         "shift+down",
         priority=True,
     ),
+    Action(
+        "app.follow",
+        "Newest",
+        "Go to the newest line, also from the end of a line of the draft",
+        "app",
+        "follow",
+        "end",
+        priority=True,
+    ),
     Action("app.status", "Status", "Model, context and usage in full", "app", "status", slash="status"),
     Action("app.compact", "Compact now", "Summarise the conversation so far", "app", "compact", slash="compact"),
     Action(

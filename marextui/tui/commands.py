@@ -31,7 +31,7 @@ from marextui.tui.viewmodel import ViewModel
 
 KEYS_ONLY = frozenset(
     (
-        *("app.palette", "app.escape", "app.copy_or_quit", "search.next", "search.previous"),
+        *("app.palette", "app.escape", "app.copy_or_quit", "search.next", "search.previous", "app.follow"),
         *("app.scroll_up", "app.scroll_down", "app.scroll_page_up", "app.scroll_page_down"),
         *("composer.submit", "composer.newline", "composer.up", "composer.down", "composer.tab"),
         *("conversation.up", "conversation.down"),
@@ -61,6 +61,10 @@ class CommandApp(App[None], inherit_bindings=False):
             return self.screen is self.main
         if action == "scroll":
             return self.screen is self.main and self.main.scope() in ("composer", "conversation", "app")
+        if action == "follow":
+            draft = self.main.composer.draft
+            away = self.screen is self.main and not self.main.conversation.following
+            return away and self.main.scope() == "composer" and draft.cursor_at_end_of_line
         return True
 
     # --- finding things --------------------------------------------------------------------------------------------
@@ -142,6 +146,9 @@ class CommandApp(App[None], inherit_bindings=False):
 
     def action_scroll(self, how: str) -> None:
         self.main.conversation.scroll_by(how)
+
+    def action_follow(self) -> None:
+        self.main.conversation.action_end()
 
     # --- stopping, copying, leaving --------------------------------------------------------------------------------
     @property

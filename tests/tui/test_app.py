@@ -249,6 +249,11 @@ async def test_scroll_keys_work_from_the_composer() -> None:
         assert scroller.scroll_y < bottom - 1
         await pilot.press("pagedown", "pagedown")
         assert scroller.scroll_y == bottom
+        await pilot.press("pageup", "end")
+        for _ in range(3):
+            await pilot.pause()
+        assert scroller.scroll_y == bottom
+        assert app.main.conversation.following
         assert app.focused is app.main.composer.draft
 
 

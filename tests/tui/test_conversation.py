@@ -229,6 +229,19 @@ async def test_a_resize_while_following_keeps_following() -> None:
         assert "Answer 14" in frame(app)
 
 
+async def test_a_conversation_that_no_longer_fits_after_a_resize_is_still_followed() -> None:
+    """Case 16: the layout moved, the person did not."""
+    app = PaneApp()
+    async with running(app, (100, 40)) as pilot:
+        app.play(*tool_turn())
+        await settled(pilot)
+        assert app.pane.scroller.max_scroll_y == 0
+        await pilot.resize_terminal(60, 15)
+        await settled(pilot)
+        assert app.pane.following
+        assert "inp" in frame(app)
+
+
 # --- cards -----------------------------------------------------------------------------------------------------------
 
 

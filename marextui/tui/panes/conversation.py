@@ -47,6 +47,16 @@ class Scroller(VerticalScroll, can_focus=False):
         super().__init__(id="blocks")
         self._moved = moved
         self._resized = resized
+        self.released = False
+        """The person scrolled since the view was last put at its end; a layout alone never sets this."""
+
+    def anchor(self, anchor: bool = True) -> None:
+        super().anchor(anchor)
+        self.released = False
+
+    def release_anchor(self) -> None:
+        super().release_anchor()
+        self.released = True
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -269,6 +279,8 @@ class Conversation(Vertical, can_focus=True):
         if self._moving:
             return
         was = self.following
+        if was and not self.scroller.released:
+            return
         self.following = self._at_end()
         if self.following != was:
             self.scroller.anchor(self.following)
