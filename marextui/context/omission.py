@@ -292,8 +292,8 @@ def _find(text: str, query: str, offset: int, limit_chars: int) -> str:
         done += 1
     left = len(spans) - done
     answer = "\n".join(out)
-    if len(answer) > limit_chars - _NOTE_ROOM and done == 1:
-        answer = answer[: max(1, limit_chars - _NOTE_ROOM)] + "…"
+    if len(answer) > room:  # the first block alone may be longer
+        answer = answer[:room] + "…"
     if left:
         answer += f"\n[{left} more; repeat the query with offset={spans[done][0]}, or make it more precise]"
     return answer

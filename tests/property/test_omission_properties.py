@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from marextui.context.messages import Message, TextPart
@@ -93,6 +93,7 @@ def test_pages_join_to_the_whole(text: str, limit: int) -> None:
     assert "".join(pages) == text
 
 
+@example("0" * 326, "0", None, 400)
 @given(TEXTS | LONG, st.text(max_size=12), st.none() | st.integers(-5, 500), st.integers(400, 1500))
 def test_queries_never_fail_and_stay_bounded(text: str, query: str, offset: int | None, limit: int) -> None:
     """M26, case 83: any query over any text is an answer within its limit."""
