@@ -210,7 +210,7 @@ def network_error(error: httpx.RequestError, url: str, *, silence: float, answer
             hint=(
                 kept
                 if answering
-                else "Retry; a server that is loading a model may need longer (setting silence_timeout)."
+                else "Retry; a server that is loading a model may need longer (setting request_timeout)."
             ),
         )
     if answering:
