@@ -187,13 +187,17 @@ def _screen(options: argparse.Namespace) -> int:
     _log_to_file()
     from marextui.tui.run import run_screen
 
-    return run_screen(
-        settings,
-        problems=[f"{p.where}: {p.message}" for p in problems],
-        root=root,
-        wanted=_wanted(options),
-        pick=options.resume == PICK,
-    )
+    try:
+        return run_screen(
+            settings,
+            problems=[f"{p.where}: {p.message}" for p in problems],
+            root=root,
+            wanted=_wanted(options),
+            pick=options.resume == PICK,
+        )
+    except StoreError as problem:
+        print(f"marextui: {problem}", file=sys.stderr)
+        return EXIT_FAILED
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -154,10 +155,14 @@ class Compactor:
             span = (*summary_pair(render_summary(earlier), cycle - 1), *span)
             earlier = None
         if chat is None:
-            return offline_summary(span, cycle=cycle)
+            return await asyncio.to_thread(offline_summary, span, cycle=cycle)
         cap = summary_cap(reading.window.tokens)
+        # Extracting and redacting a large span takes seconds: never in the loop.
+        messages = await asyncio.to_thread(
+            summary_messages, span, earlier=earlier, window=reading.window.tokens, cap=cap
+        )
         request = ChatRequest(
-            messages=summary_messages(span, earlier=earlier, window=reading.window.tokens, cap=cap),
+            messages=messages,
             max_tokens=cap,
             temperature=SUMMARY_TEMPERATURE,
             stream=False,
@@ -175,7 +180,7 @@ class Compactor:
         self, session: Session, new: Summary, archived: Sequence[SummaryItem], cycle: int, dated: str
     ) -> None:
         """Feed long-term memory (M32); a failure is a warning, never a failed compaction."""
-        facts = durable_facts(new) + tuple(item.text for item in archived)
+        facts = durable_facts(new, archived)
         if not facts:
             return
         try:

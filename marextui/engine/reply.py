@@ -79,17 +79,21 @@ class Reply:
     def body(self) -> str:
         return "".join(self.text)
 
-    def message(self, *, taken_ids: frozenset[str]) -> Message | None:
+    def message(self, *, taken_ids: frozenset[str], drop_repeats: bool = False) -> Message | None:
         """The finished assistant message, or None when nothing worth logging came.
 
+        `drop_repeats`: small models write the same call many times over in one reply; one of each is enough.
         Calls get an id of their own where the provider gave none or one that this view already uses (pairing, I1).
         """
         calls: list[ToolCall] = []
         used = set(taken_ids)
+        seen: set[tuple[str, str]] = set()
         for index in sorted(self.calls):
             raw = self.calls[index]
-            if not raw.name:
+            what = (raw.name, "".join(raw.arguments))
+            if not raw.name or (drop_repeats and what in seen):
                 continue
+            seen.add(what)
             call_id = raw.id
             if not call_id or call_id in used:
                 call_id = f"{self.message_id}-call-{index + 1}"

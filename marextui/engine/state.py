@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from marextui.context.budget import UNKNOWN_WINDOW, late_trigger_warning, settle_window
-from marextui.context.policy import Attempts, already_tried, why_no_compaction
+from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
 from marextui.engine.archive import Archive
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
@@ -121,12 +121,15 @@ class EngineState:
         """The figures of the next request, as of now."""
         return self.meter.read(self.session, self.system_part())
 
-    def why_not(self, reading: Reading, *, tried: bool = True) -> str:
-        """The first condition that forbids automatic compaction (M18–M20, I4), "" when none does."""
+    def why_not(self, reading: Reading, *, lasting: bool = False) -> str:
+        """The first condition that forbids automatic compaction (M18–M20, I4), "" when none does.
+
+        `lasting` leaves out what the next messages will change by themselves (their number, a try already made).
+        """
         attempts: Attempts = self.compactor.attempts
         return why_no_compaction(
             auto=self.policy.auto_compress,
-            messages=len(self.session.history()),
+            messages=max(MIN_MESSAGES if lasting else 0, len(self.session.history())),
             window=reading.window.tokens,
             budget=reading.budget,
             tried=already_tried(
@@ -137,13 +140,13 @@ class EngineState:
                 window=reading.window.tokens,
                 over_budget=reading.over_budget > 0,
             )
-            if tried
+            if not lasting
             else "",
         )
 
     def gauge_changed(self, reading: Reading) -> None:
         """Tell the screen the figures of `reading`."""
-        why = self.why_not(reading, tried=reading.over_threshold)
+        why = self.why_not(reading, lasting=not reading.over_threshold)
         self.bus.emit(
             GaugeChanged(self.meter.gauge(self.session, reading, auto=self.policy.auto_compress, why_not=why))
         )

@@ -230,7 +230,7 @@ class TurnRunner:
         speed = reply.timings.get("predicted_per_second")
         self.totals.predicted_per_second = speed if speed else self.totals.predicted_per_second
         taken = frozenset(c.id for m in history for c in m.tool_calls)
-        message = reply.message(taken_ids=taken)
+        message = reply.message(taken_ids=taken, drop_repeats=self.limits.local)
         if message is None:
             self.bus.emit(StreamDropped(reply.message_id))
             if reply.finish_reason == "length":

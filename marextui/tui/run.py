@@ -1,0 +1,64 @@
+"""Runs the screen on a real terminal: engine and app in one loop, the terminal put back whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from marextui import paths
+from marextui.engine.build import build_engine
+from marextui.engine.events import ConversationOpened, Event
+from marextui.settings import Settings, write_setting
+from marextui.tui.app import MarexApp
+
+RESET = (
+    "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l"  # mouse
+    "\x1b[?2004l\x1b[?1004l\x1b[<u"  # bracketed paste, focus reports, kitty keys
+    "\x1b[?25h\x1b[?1049l\x1b[0m"  # cursor, alternate screen, colours
+)
+"""What a terminal needs after a program that died in full-screen mode (case 31)."""
+
+
+def run_screen(settings: Settings, *, problems: Sequence[str], root: Path, wanted: str, pick: bool) -> int:
+    """Show the screen until the person leaves; returns the exit code. Raises `StoreError` before anything is drawn.
+
+    `problems` are sentences about wrong settings, `wanted` the conversation to open, `pick` opens the picker first.
+    """
+    try:
+        return asyncio.run(_run(settings, problems=problems, root=root, wanted=wanted, pick=pick))
+    except BaseException:
+        if sys.__stderr__ is not None and sys.__stderr__.isatty():
+            sys.__stderr__.write(RESET)
+            sys.__stderr__.flush()
+        raise
+
+
+async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wanted: str, pick: bool) -> int:
+    engine = await build_engine(settings, cwd=root, root=root, wanted=wanted, env=os.environ)
+    app = MarexApp(
+        engine,
+        settings=settings,
+        themes_dir=paths.config_dir() / "themes",
+        history_file=paths.data_dir() / "history.jsonl",
+        problems=problems,
+        remember=lambda key, value: write_setting(paths.config_file(), key, value),
+    )
+
+    def opened(event: Event) -> None:
+        if isinstance(event, ConversationOpened):
+            forget()
+            app.call_later(app.action_resume)
+
+    forget = engine.subscribe(opened) if pick else lambda: None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, lambda: app.exit(return_code=0))
+    try:
+        await app.run_async(mouse=settings.mouse)
+    finally:
+        await engine.close()
+    return app.return_code or 0
