@@ -162,6 +162,17 @@ async def test_right_from_the_first_paint_and_without_taking_the_focus() -> None
         assert len(app.messages) == 1
 
 
+async def test_mark_and_budget_stay_in_sight_when_there_is_no_room_for_rows() -> None:
+    app = MiniApp(GaugePane(HALF), css="GaugePane { height: 3; }")
+    async with app.run_test(size=(40, 8)) as pilot:
+        await pilot.pause()
+        assert f"mark 65{N}% = 17{N}194 of 26{N}452" in frame(app)
+        await pilot.resize_terminal(28, 8)
+        await pilot.pause()
+        assert f"mark 65{N}% of 26k" in frame(app)
+    assert gauge_bar.subtitle(UNKNOWN).plain == "no window, no compaction"
+
+
 async def test_it_fits_when_the_width_changes() -> None:
     app = MiniApp(GaugePane(HALF))
     async with app.run_test(size=(40, 24)) as pilot:

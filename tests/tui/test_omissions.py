@@ -83,7 +83,7 @@ async def test_open_copy_and_order() -> None:
     async with app.run_test(size=(40, 16)) as pilot:
         await settle(pilot, pane, 3)
         pane.focus()
-        await pilot.press("down", "down", "c", "enter")
+        await pilot.press("down", "c", "enter")
         await pilot.pause()
         assert app.fakes.clipboard.copied == ["om0002"]
         assert [m.omission_id for m in app.messages] == ["om0002"]
@@ -149,7 +149,7 @@ async def test_the_highlight_survives_a_new_row() -> None:
     async with app.run_test(size=(40, 16)) as pilot:
         await settle(pilot, pane, 4)
         pane.focus()
-        await pilot.press("down", "down", "down")
+        await pilot.press("down", "down")
         pane.upsert(omission(0))
         await settle(pilot, pane, 5)
         await pilot.press("c")

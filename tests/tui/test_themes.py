@@ -72,6 +72,14 @@ def test_every_text_has_a_contrast_of_at_least_four_and_a_half(name: str) -> Non
     assert poor == []
 
 
+@pytest.mark.parametrize("name", ["marex-dark", "marex-light", "high-contrast"])
+def test_frames_can_be_seen_with_and_without_the_focus(name: str) -> None:
+    variables = SHIPPED[name].to_color_system().generate()
+    surface = Color.parse(variables["surface"])
+    for border in ("border", "border-blurred"):
+        assert contrast(resolved(variables[border], surface), surface) >= 3, border
+
+
 def test_the_contrast_measure_can_fail() -> None:
     grey = Theme("grey", primary="#777777", foreground="#777777", background="#888888", surface="#888888")
     assert any(c < 4.5 for _, _, c in pairs(grey))

@@ -49,7 +49,8 @@ class GaugePane(VerticalScroll, can_focus=True):
 
     DEFAULT_CSS = """
     GaugePane {
-        height: auto; padding: 0 1; border: round $border-blurred; border-title-align: left;
+        height: auto; padding: 0 1; border: round $border-blurred; border-title-color: $foreground;
+        border-title-style: bold; border-subtitle-align: left; scrollbar-size-vertical: 1;
         &:focus { border: round $border; }
     }
     """
@@ -79,7 +80,10 @@ class GaugePane(VerticalScroll, can_focus=True):
 
     def _write_title(self) -> None:
         # corners, a line and a blank on each side of the title
-        self.border_title = gauge_bar.title(self.gauge, max(0, self.outer_size.width - 6) or 80)
+        room = max(0, self.outer_size.width - 6) or 80
+        self.border_title = gauge_bar.title(self.gauge, room)
+        # on the frame, so that mark and budget stay in sight when the pane is too low for its rows
+        self.border_subtitle = gauge_bar.subtitle(self.gauge, room)
 
     def action_status(self) -> None:
         self.post_message(self.StatusRequested())

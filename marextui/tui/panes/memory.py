@@ -87,6 +87,7 @@ class MemoryPane(VerticalScroll, can_focus=True):
     DEFAULT_CSS = """
     MemoryPane {
         height: 1fr; border: round $border-blurred; padding: 0 1; background: $surface;
+        border-title-color: $foreground; border-title-style: bold; scrollbar-size-vertical: 1;
         &:focus { border: round $border; }
     }
     MemoryPane > Static { height: auto; width: 1fr; }

@@ -88,8 +88,9 @@ class OmissionsPane(Vertical, can_focus=True):
     DEFAULT_CSS = """
     OmissionsPane {
         height: 1fr; border: round $border-blurred; padding: 0; background: $surface;
+        border-title-color: $foreground; border-title-style: bold;
         &:focus, &:focus-within { border: round $border; }
-        Input { background: $panel; }
+        Input { background: $panel; dock: top; }
         .omissions--empty { height: auto; color: $text-muted; display: none; }
         &.-empty .omissions--empty { display: block; }
         &.-empty _Rows { display: none; }
@@ -119,8 +120,8 @@ class OmissionsPane(Vertical, can_focus=True):
     def compose(self) -> ComposeResult:
         prompt = Input(placeholder="/ filter", select_on_focus=False, compact=True)
         prompt.cursor_blink = False
+        yield _Rows(markup=False)  # first, so that focusing the pane means its rows; the filter is docked above them
         yield prompt
-        yield _Rows(markup=False)
         yield Static(markup=False, classes="omissions--empty")
 
     def on_mount(self) -> None:
@@ -235,6 +236,11 @@ class OmissionsPane(Vertical, can_focus=True):
 
     # --- actions
 
+    def on_descendant_focus(self) -> None:
+        rows = self._rows
+        if rows.has_focus and rows.highlighted is None and rows.option_count:
+            rows.highlighted = 0
+
     @on(Input.Changed)
     def _filtered(self, event: Input.Changed) -> None:
         event.stop()
@@ -253,8 +259,6 @@ class OmissionsPane(Vertical, can_focus=True):
 
     def _focus_rows(self) -> None:
         self._rows.focus()
-        if self._rows.highlighted is None and self._rows.option_count:
-            self._rows.highlighted = 0
 
     def action_filter(self) -> None:
         if self._items:
