@@ -40,7 +40,6 @@ class Settings:
     bash_timeout: int = 120
     request_timeout: int = 300
     temperature: float | None = None
-    summary_model: str = ""
     theme: str = "marex-dark"
     ascii: bool = False
     editor: str = ""

@@ -127,7 +127,6 @@ SCHEMA: tuple[Setting, ...] = (
         "request_timeout", "whole number", 300, "Longest silence of a model that is answering", "seconds", _above_zero
     ),
     Setting("temperature", "number", None, "Sampling temperature; the model's own when not set", "", _temperature),
-    Setting("summary_model", "text", "", "Model that writes summaries; the chat's own when blank"),
     Setting("theme", "text", "marex-dark", "Colour theme", check=_not_blank),
     Setting("ascii", "yes/no", False, "Draw with ASCII characters only"),
     Setting("editor", "text", "", "Command that opens a file to edit; $VISUAL or $EDITOR when blank", user_only=True),
