@@ -55,9 +55,8 @@ class TabLine(Static):
         for pane in PANES:
             name = pane.capitalize()
             label = f"[{name}]" if pane == shown else f" {name} "
-            part = Content.assemble(
-                (f" {self._key_label(f'app.focus_{pane}')}", "$text-muted"), (label, "bold" if pane == shown else "")
-            )
+            key = f" {self._key_label(f'app.focus_{pane}')}"
+            part = Content.assemble((key, "$foreground-muted"), (label, "bold" if pane == shown else ""))
             self._starts.append((at, pane))
             at += part.cell_length
             parts.append(part)

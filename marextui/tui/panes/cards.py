@@ -36,7 +36,7 @@ LINE_CHARS = 500
 KeyLabel = Callable[[str], str]
 """Action id to the key people press for it now."""
 
-DIM = "$text-muted"
+DIM = "$foreground-muted"
 
 
 def shorten(text: str, head: int, tail: int) -> tuple[list[str], int, list[str]]:

@@ -340,7 +340,7 @@ class Composer(Vertical):
         self._choices = [r[0] for r in rows]
         popup.clear_options()
         popup.add_options(
-            Option(Content.assemble(line(name, 100), "  ", line(more, 100).stylize("$text-muted")))
+            Option(Content.assemble(line(name, 100), "  ", line(more, 100).stylize("$foreground-muted")))
             for name, more in rows
         )
         popup.highlighted = 0

@@ -126,12 +126,14 @@ class Conversation(Vertical, can_focus=True):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="older", markup=False)
+        yield Static("", id="welcome", markup=False)
         yield Scroller(self._scrolled, self._resized)
         yield Static("", id="newer", markup=False)
 
     def on_mount(self) -> None:
         self.query_one("#newer").display = False
         self.query_one("#older").display = False
+        self._edges()
         self.scroller.anchor()
 
     @property
@@ -262,6 +264,15 @@ class Conversation(Vertical, can_focus=True):
             older.update(f"  {loaded} above, {self._key_label('conversation.top')} to go up")
         if self.following:
             self._seen = model.end
+        welcome = self.query_one("#welcome", Static)
+        welcome.display = not model.items and not model.more
+        if welcome.display:
+            key = self._key_label
+            welcome.update(
+                f"Nothing was said yet. Write a message below.\n\n{key('app.help')} shows the keys, "
+                f"{key('app.palette')} finds any action, / lists the commands, @ names a file.\n"
+                f"{key('app.resume')} opens an earlier conversation, {key('app.model')} another model."
+            )
         newer = self.query_one("#newer", Static)
         fresh = model.end - self._seen
         newer.display = not self.following

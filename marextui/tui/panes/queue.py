@@ -30,5 +30,5 @@ class QueuePane(Static):
         if len(rows) > ROWS:
             rows = [*rows[: ROWS - 1], Content(f"  … {len(rows) - ROWS} more"), rows[-1]]
         edit, drop = self._key_label("queue.edit"), self._key_label("queue.drop")
-        rows.append(Content.styled(f"  {edit} edits the newest, {drop} takes it back", "$text-muted"))
+        rows.append(Content.styled(f"  {edit} edits the newest, {drop} takes it back", "$foreground-muted"))
         self.update(Content("\n").join(rows))

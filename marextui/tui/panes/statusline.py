@@ -82,7 +82,7 @@ class StatusLine(Static):
         if len(left) + len(right) + 1 > width:
             right = f"{model} "
         gap = max(1, width - len(left) - len(right))
-        self.update(Content.assemble((left, "bold"), " " * gap, (right, "$text-muted")))
+        self.update(Content.assemble((left, "bold"), " " * gap, (right, "$foreground-muted")))
 
 
 class KeyBar(Static):

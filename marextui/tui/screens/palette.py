@@ -63,7 +63,7 @@ class Palette(ModalScreen[str | None]):
         rows.clear_options()
         rows.add_options(
             Option(
-                Content.assemble(line(title, 60).stylize("bold"), "  ", line(detail, 100).stylize("$text-muted")),
+                Content.assemble(line(title, 60).stylize("bold"), "  ", line(detail, 100).stylize("$foreground-muted")),
                 id=key,
             )
             for key, title, detail in (self._rows[i] for _, i in rated)
