@@ -81,7 +81,7 @@ async def test_built_once_and_off_the_loop() -> None:
     assert tokenizer._encoding.cache_info().currsize == 1
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"IQ== 0\n"), b"not gzip", b""])
+@pytest.mark.parametrize("content", [gzip.compress(b"IQ== 0\n"), b"not gzip", b""], ids=["changed", "plain", "empty"])
 def test_a_changed_table_is_refused(tmp_path: Path, content: bytes) -> None:
     table = tmp_path / "o200k_base.tiktoken.gz"
     table.write_bytes(content)
