@@ -7,9 +7,10 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from marextui.context.entries import MessageAdded, NoticeLogged, TurnClosed, TurnEnd, TurnOpened
+from marextui.context.entries import Entry, MessageAdded, NoticeLogged, TurnClosed, TurnEnd, TurnOpened
 from marextui.context.messages import Content, Message
 from marextui.context.sanitise import one_line
+from marextui.context.validate import INTERRUPTED_RESULT
 from marextui.engine.events import ConversationRenamed, Notice, TurnFinished, TurnStarted
 from marextui.engine.modelctl import NoModel
 from marextui.engine.queue import PromptQueue
@@ -18,6 +19,8 @@ from marextui.engine.toolrun import ToolTally
 from marextui.engine.turn import Limits, TurnFailed, TurnRunner, summary_extra
 from marextui.models.types import Connection, ModelError
 from marextui.store.database import StoreError
+
+GO_ON = "Your answer was cut off here by an error. Go on from this point without repeating what you wrote."
 
 
 @dataclass(slots=True)
@@ -67,11 +70,37 @@ class Activities:
             await self.connect()
             return
         try:
-            await state.session.append(TurnOpened(turn))
+            await state.session.append(TurnOpened(turn), *self._mended(turn))
         except StoreError as problem:
             state.store_failed(problem)
             return
         await self.turn(turn)
+
+    def _mended(self, turn: int) -> list[Entry]:
+        """What a turn that stopped in the middle needs before its next request: a request may not end with an open
+        call or with an assistant's text, which some servers refuse and others take for a text to complete."""
+        messages = self.state.session.conversation.messages
+        at = max((i for i, m in enumerate(messages) if m.role == "assistant" and m.turn == turn), default=-1)
+        if at < 0 or messages[-1].role == "user":
+            return []
+        answered = {m.tool_call_id for m in messages[at + 1 :]}
+        mended = [
+            Message(
+                self.state.ids.new("m"),
+                "tool",
+                INTERRUPTED_RESULT,
+                tool_call_id=call.id,
+                name=call.name,
+                is_error=True,
+                origin="tool",
+                turn=turn,
+            )
+            for call in messages[at].tool_calls
+            if call.id not in answered
+        ]
+        if not messages[at].tool_calls:
+            mended.append(Message(self.state.ids.new("m"), "user", GO_ON, origin="repair", turn=turn))
+        return [MessageAdded(m) for m in mended]
 
     async def turn(self, turn: int) -> None:
         """One turn with every way it can end; its closing entry is always written (I5)."""

@@ -101,7 +101,8 @@ class Archive:
             self.bus.emit(Notice("warning", text, "Update marextui to see them."))
         if conversation.open_turn:
             hint = "Its last turn was cut off; retry or send a message to go on."
-            self.bus.emit(Notice("warning", "This conversation was interrupted by a crash; nothing was lost.", hint))
+            text = "This conversation was interrupted by a crash; nothing that was logged is lost."
+            self.bus.emit(Notice("warning", text, hint, "retry"))
 
     async def ensure_created(self, at: float) -> None:
         """Write the conversation's row before its first entry: an empty conversation leaves no trace."""

@@ -205,7 +205,7 @@ class EngineState:
         self.permissions.granted.clear()
         self.meter.rewritten()
         self.meter.cached = self.meter.computed = None
-        self.retryable = ""
+        self.retryable = "turn" if self.session.conversation.open_turn else ""
         self.usage.open(self.session.conversation.turns)
         await self.purge()
         await self.desk.refresh()

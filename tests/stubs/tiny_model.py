@@ -1,9 +1,10 @@
 """A 1 MB GGUF whose replies a test chooses, for the real llama.cpp server (section 7 of the local-engine notes).
 
 Embeddings are one-hot and blocks add nothing, so the next token follows from the last one alone; the output matrix
-spells the replies. Each reply is a chain of tokens of its own, one for each word. The default reply answers every
-prompt; a last message that holds `#KEY` gets the reply `says[KEY]`. In prompts one byte of text is one token, so
-budgets are easy to compute; the KV cache, streaming, usage, tool-call parsing and overflow are the real server's.
+spells the replies. Each reply is a chain of tokens of its own, about one for each word. The default reply answers every
+prompt; a last message that holds the phrase PHRASE gets `phrases[PHRASE]`, else one that holds `#KEY` gets `says[KEY]`.
+In prompts one byte of text is one token, so budgets are easy to compute; the KV cache, streaming, usage, tool-call
+parsing and overflow are the real server's.
 """
 
 from __future__ import annotations
@@ -70,8 +71,11 @@ class _Vocabulary:
         Returns the first token of the chain.
         """
         first = previous = start
-        for word in re.findall(r"\s*\S+|\s+\Z", text):
-            token = self._encode(word)
+        words = re.findall(r"\s*\S+|\s+\Z", text)
+        while words:
+            token = self._encode(words.pop(0))
+            while token in self.tokens and words:
+                token += self._encode(words.pop(0))  # a word that stands elsewhere becomes one token with the next
             while token in self.tokens:
                 token += self._encode("\u200b")  # the same word elsewhere must be another token
             self.tokens.append(token)
@@ -91,10 +95,11 @@ def tiny_gguf(
     reply: str = DEFAULT_REPLY,
     says: Mapping[str, str] | None = None,
     *,
+    phrases: Mapping[str, str] | None = None,
     endless: Collection[str] = (),
     trained: int = 32768,
 ) -> Path:
-    """Write the model and return `path`. A word that occurs twice is followed by zero-width spaces (see `clean`).
+    """Write the model and return `path`. A last word that occurs twice is followed by zero-width spaces (see `clean`).
 
     The replies of the keys in `endless` start again for ever, so that a test can interrupt them: only `max_tokens` or
     the window ends them. `trained` is the trained window in tokens.
@@ -102,20 +107,20 @@ def tiny_gguf(
     import numpy as np
     from gguf import GGUFWriter, TokenType
 
-    says = says or {}
+    replies = [(phrase, f"say_phrase_{n}", text, False) for n, (phrase, text) in enumerate((phrases or {}).items())]
+    replies += [(f"#{key}", f"say_{key}", text, key in endless) for key, text in (says or {}).items()]
     vocabulary = _Vocabulary()
     text_end = vocabulary.add_control("<|endoftext|>")
     vocabulary.add_control("<|im_start|>")
     turn_end = vocabulary.add_control("<|im_end|>")
     default = vocabulary.add_chain(reply, turn_end)
-    for key, text in says.items():
-        end = None if key in endless else turn_end
-        vocabulary.add_chain(text, end, vocabulary.add_control(f"<|say_{key}|>"))
+    for _, start, text, goes_on in replies:
+        vocabulary.add_chain(text, None if goes_on else turn_end, vocabulary.add_control(f"<|{start}|>"))
     size = len(vocabulary.tokens)
     head = 64
     width = -(-size // head) * head
 
-    conditions = [f"'#{key}' in last -%}}{{{{- '<|say_{key}|>' -}}}}" for key in says]
+    conditions = [f"'{sought}' in last -%}}{{{{- '<|{start}|>' -}}}}" for sought, start, _, _ in replies]
     choose = "{%- if " + "{%- elif ".join(conditions) + "{%- endif -%}" if conditions else ""
 
     writer = GGUFWriter(path, "llama")
@@ -183,12 +188,13 @@ async def tiny_server(
     reply: str = DEFAULT_REPLY,
     says: Mapping[str, str] | None = None,
     *,
+    phrases: Mapping[str, str] | None = None,
     endless: Collection[str] = (),
     ctx: int = 8192,
 ) -> AsyncIterator[EmbeddedServer]:
     """The real child process on a tiny model made in `folder`: `server.url`, `server.api_key`; model id "local"."""
     server = EmbeddedServer(
-        tiny_gguf(folder / "tiny.gguf", reply, says, endless=endless),
+        tiny_gguf(folder / "tiny.gguf", reply, says, phrases=phrases, endless=endless),
         ctx=ctx,
         log_path=folder / "local-engine-test.log",
     )
