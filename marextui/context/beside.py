@@ -17,7 +17,7 @@ BESIDE_SECTIONS = (WORK_LOG, EXACT_FACTS, STANDING_ORDERS, EARLIER_REQUESTS)
 
 
 def beside(before: Sequence[Message], *, max_chars: int, sections: Sequence[str] = BESIDE_SECTIONS) -> str:
-    """The block for everything before the cut: the wanted `sections` that are not empty, at most `max_chars` characters.
+    """The block for everything before the cut: the `sections` that are not empty, at most `max_chars` characters.
 
     `before` is every raw message before the cut since the beginning of the log, so that nothing decays over cycles.
     """
