@@ -80,8 +80,11 @@ class EngineState:
     async def connected(self) -> Connection:
         """The ready model; settles the window on the way. Raises `ModelError`, `NoModel`."""
         connection = await self.control.ensure()
+        before = self.meter.window
         self.settle_window(connection)
         self.refresh_gauge()
+        if self.meter.window != before:  # the excerpt of memory that is injected depends on the window (M35)
+            await self.desk.announce(self.meter.window.tokens)
         return connection
 
     def settle_window(self, connection: Connection | None) -> None:
