@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
 from marextui.context.messages import Content
+from marextui.context.preview import CompactionPreview
 from marextui.context.sanitise import one_line
 from marextui.engine.activities import Activities
 from marextui.engine.api import Answer, ConversationInfo, HistoryPage, ModelOption, SetupReport, StatusReport
 from marextui.engine.events import ConversationRenamed, Event, MemoryReport, Notice, OmissionInfo, QueuedPrompt
+from marextui.engine.inspection import Inspection
 from marextui.engine.permissions import Decision
 from marextui.engine.queue import PromptQueue
 from marextui.engine.session import Session
@@ -22,6 +25,8 @@ from marextui.store.database import StoreError
 log = logging.getLogger("marextui.engine")
 
 Job = Coroutine[Any, Any, None]
+Order = Literal["compact", "compact offline", "undo", "undo force"]
+"""What a person asked for that has to wait its turn."""
 
 
 class Engine:
@@ -32,7 +37,8 @@ class Engine:
         self._setup = setup
         self._queue = PromptQueue(state.bus, state.ids)
         self._do = Activities(state, self._queue)
-        self._compact_asked: Literal["", "model", "offline"] = ""
+        self._look = Inspection(state)
+        self._asked: deque[Order] = deque()
         self._retry_asked: Literal["", "turn", "model"] = ""
         self._wake = asyncio.Event()
         self._activity: asyncio.Task[None] | None = None
@@ -106,8 +112,7 @@ class Engine:
                 self._activity = asyncio.create_task(job, name="engine activity")
                 await asyncio.wait({self._activity})
                 activity, self._activity = self._activity, None
-                if self._interrupted and len(self._queue):
-                    self._queue.paused = True
+                if self._interrupted and self._queue.paused and len(self._queue):
                     text = f"Stopped; {len(self._queue)} queued message(s) wait."
                     hint = "Send a message or retry to go on, or drop them from the queue."
                     self.state.bus.emit(Notice("info", text, hint, "retry"))
@@ -115,9 +120,11 @@ class Engine:
                 self._report_crash(activity)
 
     def _next_job(self) -> Job | None:
-        if self._compact_asked:
-            offline, self._compact_asked = self._compact_asked == "offline", ""
-            return self._do.compact(offline=offline)
+        if self._asked:
+            order = self._asked.popleft()
+            if order in ("undo", "undo force"):
+                return self._do.undo(force=order == "undo force")
+            return self._do.compact(offline=order == "compact offline")
         if self._retry_asked:
             what, self._retry_asked = self._retry_asked, ""
             return self._do.retry(what)
@@ -144,6 +151,7 @@ class Engine:
         if self._activity is None or self._interrupted:
             return
         self._interrupted = True
+        self._queue.paused = len(self._queue) > 0  # what is sent from now on was meant to be sent
         self.state.bus.enter("interrupting")
         self._activity.cancel()
 
@@ -157,9 +165,17 @@ class Engine:
         self._wake.set()
 
     def compact(self, *, offline: bool = False) -> None:
-        self._compact_asked = "offline" if offline else "model"
+        order: Order = "compact offline" if offline else "compact"
+        if not self._asked or self._asked[-1] != order:  # asked twice while busy, it still runs once
+            self._asked.append(order)
         if self.busy:
             self.state.bus.emit(Notice("info", "Compaction will run when this turn has ended."))
+        self._wake.set()
+
+    def undo_compaction(self, *, force: bool = False) -> None:
+        self._asked.append("undo force" if force else "undo")
+        if self.busy:
+            self.state.bus.emit(Notice("info", "The compaction will be undone when this turn has ended."))
         self._wake.set()
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None:
@@ -168,6 +184,7 @@ class Engine:
     # -- conversations -----------------------------------------------------------------------------------------------
 
     async def open_conversation(self, conversation_id: str | None) -> None:
+        self._asked.clear()  # what was asked for belongs to the conversation that is left
         await self._stop_activity()
         try:
             await self.state.archive.open(conversation_id)
@@ -262,6 +279,9 @@ class Engine:
             usage=state.usage.lines(),
             data_path=state.archive.location,
         )
+
+    async def preview_compaction(self) -> CompactionPreview:
+        return self._look.preview()
 
     async def omissions(self) -> list[OmissionInfo]:
         return await self.state.omitter.list(self.session)

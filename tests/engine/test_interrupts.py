@@ -180,3 +180,18 @@ async def test_a_crash_mid_turn_is_told_and_repaired_on_resume(tmp_path: Path) -
     assert [m.role for m in again.history()] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
     await again.engine.close()
     await r.engine.close()
+
+
+async def test_a_message_sent_while_the_interrupt_is_under_way_is_sent_not_parked(rig) -> None:
+    """Esc, then the next message at once: only what was queued before the Esc has to wait for a person."""
+    hold = Hold()
+    r = await rig(chat=ScriptedChat([[TextChunk("on and on"), hold], say("second answer")]))
+    r.engine.submit("first")
+    await hold.reached.wait()
+    r.engine.interrupt()
+    assert r.engine.busy
+    r.engine.submit("second")
+    done = await r.until(lambda e: isinstance(e, TurnFinished) and e.turn == 2)
+    assert done.end == "done"
+    assert not [n for n in r.of(Notice) if "wait" in n.text]
+    r.check_log()

@@ -65,17 +65,32 @@ class _Vocabulary:
         self.control.add(len(self.tokens) - 1)
         return len(self.tokens) - 1
 
+    def _pieces(self, text: str) -> list[str]:
+        """`text` word by word; a word that is a token already is glued to its neighbour, so that the text stays exact
+        (a grammar for tool calls accepts nothing else)."""
+        pieces: list[str] = []
+
+        def taken(piece: str) -> bool:
+            return piece in pieces or self._encode(piece) in self.tokens
+
+        words = re.findall(r"\s*\S+|\s+\Z", text)
+        while words:
+            piece = words.pop(0)
+            while taken(piece) and words:
+                piece += words.pop(0)
+            while taken(piece) and pieces:
+                piece = pieces.pop() + piece
+            pieces.append(piece)
+        return pieces
+
     def add_chain(self, text: str, end: int | None, start: int | None = None) -> int:
         """Tokens for the words of `text`, ending in `end` (None: they go round for ever), put after `start`.
 
         Returns the first token of the chain.
         """
         first = previous = start
-        words = re.findall(r"\s*\S+|\s+\Z", text)
-        while words:
-            token = self._encode(words.pop(0))
-            while token in self.tokens and words:
-                token += self._encode(words.pop(0))  # a word that stands elsewhere becomes one token with the next
+        for piece in self._pieces(text):
+            token = self._encode(piece)
             while token in self.tokens:
                 token += self._encode("\u200b")  # the same word elsewhere must be another token
             self.tokens.append(token)
@@ -99,15 +114,16 @@ def tiny_gguf(
     endless: Collection[str] = (),
     trained: int = 32768,
 ) -> Path:
-    """Write the model and return `path`. A last word that occurs twice is followed by zero-width spaces (see `clean`).
+    """Write the model and return `path`. Replies must differ: equal ones are told apart by zero-width spaces (`clean`).
 
-    The replies of the keys in `endless` start again for ever, so that a test can interrupt them: only `max_tokens` or
-    the window ends them. `trained` is the trained window in tokens.
+    The replies of the keys and phrases in `endless` start again for ever, so that a test can interrupt them: only
+    `max_tokens` or the window ends them. `trained` is the trained window in tokens.
     """
     import numpy as np
     from gguf import GGUFWriter, TokenType
 
-    replies = [(phrase, f"say_phrase_{n}", text, False) for n, (phrase, text) in enumerate((phrases or {}).items())]
+    phrased = enumerate((phrases or {}).items())
+    replies = [(phrase, f"say_phrase_{n}", text, phrase in endless) for n, (phrase, text) in phrased]
     replies += [(f"#{key}", f"say_{key}", text, key in endless) for key, text in (says or {}).items()]
     vocabulary = _Vocabulary()
     text_end = vocabulary.add_control("<|endoftext|>")
