@@ -111,7 +111,8 @@ class _Log:
                 first, last = (first, last) if first else asked_range(args)
             self.names.setdefault(key, (path, where))
             self.count += 1
-            touch = FileTouch(kind, outcome, step.message.id, first, last, shell)
+            maybe_done = shell and outcome == status
+            touch = FileTouch(kind, outcome, step.message.id, first, last, maybe_done)
             self.touches.setdefault(key, []).append((self.count, touch))
             self._content(key, kind, outcome, args, result, shell)
             self.opened = key if outcome == "done" else self.opened

@@ -128,41 +128,43 @@ def render_work_log(log: WorkLog, *, max_chars: int, language: str = "English") 
     acts = [_run_line(r, n, words) for r, n in _merged_runs([r for r in log.runs if not r.lookup]) if r is not last]
     looks = [_run_line(r, n, words) for r, n in _merged_runs([r for r in log.runs if r.lookup])]
     urls = [_fetch_line(f, words) for f in {f.url: f for f in reversed(log.fetches)}.values()]
-    groups = [
-        (tests, 1, ""),
-        (changed, 2, words["earlier files"]),
-        (acts, 2, words["earlier commands"]),
-        (read, 1, words["earlier reads"]),
-        (urls, 1, words["earlier urls"]),
-        (looks, 1, words["earlier lookups"]),
-    ]
-    return _filled([g for g in groups if g[0]], max_chars)
+    return _filled(
+        [
+            (tests, 1, ""),
+            (changed, 1, words["earlier files"]),
+            (acts, 1, words["earlier commands"]),
+            (read, 2, words["earlier reads"]),
+            (urls, 2, words["earlier urls"]),
+            (looks, 3, words["earlier lookups"]),
+        ],
+        max_chars,
+    )
 
 
 def _filled(groups: list[tuple[list[str], int, str]], max_chars: int) -> str:
-    """Lines of `groups` (lines, how many at a turn, the line that counts the rest), taken in turns while they fit."""
+    """Lines of `groups` (lines, rank, the line that counts the rest), lower ranks first, in turns while they fit."""
+    groups = [g for g in groups if g[0]]
     taken = [0] * len(groups)
     rests = [len(rest.format(n=len(lines))) + 1 if rest else 0 for lines, _, rest in groups]
+    if sum(rests) > max_chars // 2:  # too small a room to say what is left out
+        rests = [0] * len(groups)
     used = sum(rests)  # room for every counting line, given back when its group is complete
-    if used > max_chars:
-        rests, used = [0] * len(groups), 0
-    stuck: set[int] = set()
-    while len(stuck) < len(groups):
-        for g, (lines, turn, _) in enumerate(groups):
-            for _ in range(turn):
-                if g in stuck or taken[g] == len(lines):
-                    stuck.add(g)
-                    break
+    for rank in sorted({r for _, r, _ in groups}):
+        open_groups = [g for g in range(len(groups)) if groups[g][1] == rank]
+        while open_groups:
+            for g in list(open_groups):
+                lines = groups[g][0]
                 cost = len(lines[taken[g]]) + 1
                 freed = rests[g] if taken[g] + 1 == len(lines) else 0
-                if used + cost - freed > max_chars + 1:
-                    stuck.add(g)
-                    break
-                used += cost - freed
-                taken[g] += 1
+                fits = used + cost - freed <= max_chars + 1
+                if fits:
+                    used += cost - freed
+                    taken[g] += 1
+                if not fits or taken[g] == len(lines):
+                    open_groups.remove(g)
     shown: list[str] = []
     for (lines, _, rest), n, room in zip(groups, taken, rests, strict=True):
         shown.extend(lines[:n])
-        if n < len(lines) and rest and room:
+        if n < len(lines) and room:
             shown.append(rest.format(n=len(lines) - n))
     return "\n".join(shown)
