@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 
 from marextui.context.entries import (
@@ -45,7 +46,7 @@ class Conversation:
     open_turn: bool
     """True between a turn's opening and its end. An unanswered call at the end is then still being answered."""
     measured: UsageMeasured | None
-    """The provider's last count, None once its prefix was rewritten (compaction, undo, omission)."""
+    """The provider's last count, None once its prefix was rewritten (compaction, omission); an undo brings it back."""
     turns: list[TurnClosed]
     """Every turn that ended, in order."""
 
@@ -62,6 +63,7 @@ class Conversation:
         self._index: dict[str, int] = {}
         self._logged: list[int] = []  # per compaction in force: messages logged when it was committed
         self._measured_at = 0  # messages logged when `measured` was
+        self._measures: list[tuple[UsageMeasured | None, int]] = []  # per compaction: the count it made void
         self._history: tuple[Message, ...] | None = None
 
     def apply(self, entry: Entry) -> None:
@@ -81,17 +83,21 @@ class Conversation:
                 for ref in refs:
                     self.omitted.setdefault((ref.message_id, ref.part), ref)
                 self.measured = None
+                self._measures = [(None, 0) for _ in self.compactions]
             case CompactionCommitted():
                 self.compactions.append(entry)
                 self._logged.append(len(self.messages))
+                self._measures.append((self.measured, self._measured_at))
                 self.cycle = max(self.cycle, entry.cycle)
                 self.measured = None
             case CompactionUndone(cycle):
                 live = [i for i, c in enumerate(self.compactions) if c.cycle < cycle]
                 if len(live) < len(self.compactions):
+                    first_undone = next(i for i, c in enumerate(self.compactions) if c.cycle >= cycle)
+                    self.measured, self._measured_at = self._measures[first_undone]
                     self.compactions = [self.compactions[i] for i in live]
                     self._logged = [self._logged[i] for i in live]
-                    self.measured = None
+                    self._measures = [self._measures[i] for i in live]
             case TurnOpened(turn):
                 self.turn = max(self.turn, turn)
                 self.open_turn = True
@@ -104,6 +110,12 @@ class Conversation:
                 self._measured_at = len(self.messages)
             case _:
                 pass  # notices are for people: never part of a view (case 49)
+
+    def without(self, cycle: int) -> Conversation:
+        """This conversation as it would be if the compaction of `cycle` were undone; this one stays as it is."""
+        other = copy(self)  # an undo only puts new lists in the place of the old ones, which both go on sharing
+        other.apply(CompactionUndone(cycle))
+        return other
 
     def message(self, message_id: str) -> Message | None:
         """The logged message of that id."""

@@ -54,6 +54,16 @@ def after_attempt(attempts: Attempts, outcome: Outcome, *, messages: int, used: 
     )
 
 
+def after_undo(attempts: Attempts, *, messages: int, used: int, turn: int) -> Attempts:
+    """The memory after a compaction was undone: what is there now is what a person wants to see, so it is not new.
+
+    Nothing is compacted automatically until something new is said, however full the restored view is (I4); failures
+    and the compactions of this turn still count.
+    """
+    in_turn = attempts.in_turn if attempts.turn == turn else 0
+    return replace(attempts, outcome="done", messages=messages, used=used, turn=turn, in_turn=in_turn)
+
+
 def already_tried(
     attempts: Attempts,
     *,

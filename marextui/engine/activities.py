@@ -17,6 +17,7 @@ from marextui.engine.queue import PromptQueue
 from marextui.engine.state import EngineState
 from marextui.engine.toolrun import ToolTally
 from marextui.engine.turn import Limits, TurnFailed, TurnRunner, summary_extra
+from marextui.engine.undo import undo
 from marextui.models.types import Connection, ModelError
 from marextui.store.database import StoreError
 
@@ -218,3 +219,10 @@ class Activities:
             state.store_failed(problem)
         await state.refresh_memory()
         state.refresh_gauge()
+
+    async def undo(self, *, force: bool) -> None:
+        """`/compact undo`; a log that cannot be written leaves the view as it is."""
+        try:
+            await undo(self.state, force=force)
+        except StoreError as problem:
+            self.state.store_failed(problem)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from marextui.context.entries import Record
+from marextui.context.preview import CompactionPreview
 from marextui.engine.events import Event, Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
 
 Answer = Literal["once", "conversation", "deny"]
@@ -119,6 +120,18 @@ class EngineApi(Protocol):
 
     def compact(self, *, offline: bool = False) -> None:
         """`/compact`: force a compaction (M21); queued while a turn runs. `offline`: summarise without the model."""
+        ...
+
+    def undo_compaction(self, *, force: bool = False) -> None:
+        """`/compact undo`: bring back, byte for byte, the view before the latest compaction in force; queued when busy.
+
+        Announced as `CompactionReverted`. Refused with a `Notice` when there is none, or when the restored view would
+        not fit the budget (unless `force`). Works after a restart, and again for the compaction before.
+        """
+        ...
+
+    async def preview_compaction(self) -> CompactionPreview:
+        """`/compact preview`: what `/compact` would do now; sends nothing and changes nothing (case 48)."""
         ...
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None: ...

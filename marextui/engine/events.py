@@ -381,6 +381,16 @@ class CompactionFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionReverted:
+    """The compaction of `cycle` was undone: tokens of the view before and after that, messages of the restored one."""
+
+    cycle: int
+    tokens_before: int
+    tokens_after: int
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryChanged:
     report: MemoryReport
 
@@ -431,6 +441,7 @@ Event = (
     | CompactionStarted
     | CompactionFinished
     | CompactionFailed
+    | CompactionReverted
     | MemoryChanged
     | TurnFinished
     | Notice

@@ -99,6 +99,31 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action("app.status", "Status", "Model, context and usage in full", "app", "status", slash="status"),
     Action("app.compact", "Compact now", "Summarise the conversation so far", "app", "compact", slash="compact"),
     Action(
+        "app.compact_preview",
+        "Preview compaction",
+        "What would be kept, condensed and omitted, and what it saves; changes nothing",
+        "app",
+        "compact_preview",
+        slash="compact preview",
+    ),
+    Action(
+        "app.compact_offline",
+        "Compact offline",
+        "Summarise without asking a model",
+        "app",
+        "compact_offline",
+        slash="compact offline",
+    ),
+    Action(
+        "app.compact_undo",
+        "Undo compaction",
+        "Bring back exactly what was sent before the latest compaction; force: even if it no longer fits",
+        "app",
+        "compact_undo",
+        slash="compact undo",
+        args="[force]",
+    ),
+    Action(
         "app.memory_clear", "Clear memory", "Empty MEMORY.md, after asking", "app", "memory_clear", slash="memory clear"
     ),
     Action("app.model", "Model", "Pick another model", "app", "model", slash="model"),

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from textual import work
-from textual.app import App
 from textual.widgets import Input, TextArea
 
-from marextui.engine.api import EngineApi
 from marextui.tui.action_types import Action
 from marextui.tui.actions import ACTIONS, all_key_labels, help_rows, key_label
 from marextui.tui.adapter import Adapter
+from marextui.tui.context_commands import ContextCommands
 from marextui.tui.glyphs import Glyphs
 from marextui.tui.items import CompactionItem, Item, ToolItem
 from marextui.tui.main_screen import PANES, MainScreen, Pane
@@ -42,10 +41,9 @@ QUIT_WINDOW = 3.0
 """Seconds in which the second ctrl+c quits."""
 
 
-class CommandApp(App[None], inherit_bindings=False):
+class CommandApp(ContextCommands, inherit_bindings=False):
     """The actions of scope "app". The attributes are set by `tui.app.MarexApp`."""
 
-    engine: EngineApi
     main: MainScreen
     model: ViewModel
     adapter: Adapter
@@ -99,7 +97,15 @@ class CommandApp(App[None], inherit_bindings=False):
         return "  ".join(w for w in (all_key_labels(action, self.keys), slash) if w)
 
     async def perform(self, action: Action, argument: str = "") -> None:
-        """Run an action of the registry, as its key or its slash command would."""
+        """Run an action of the registry, as its key or its slash command would.
+
+        A command with sub-commands ("compact undo") does nothing when what follows it is none of them.
+        """
+        if argument and not action.args and any(a.slash.startswith(f"{action.slash} ") for a in ACTIONS):
+            ways = ", ".join(f"/{a.slash}" for a in ACTIONS if a.slash.startswith(f"{action.slash} "))
+            text = f"/{action.slash} {argument} is no command; nothing was done. There are: /{action.slash}, {ways}."
+            self.notify(text, severity="warning")
+            return
         if action.args and action.scope == "app":
             getattr(self, f"action_{action.method}")(argument)
         elif action.scope == "app":
@@ -216,9 +222,6 @@ class CommandApp(App[None], inherit_bindings=False):
             self.engine.compact()
         else:
             self.engine.retry()
-
-    def action_compact(self) -> None:
-        self.engine.compact()
 
     @work(group="dialog")
     async def action_status(self) -> None:

@@ -94,7 +94,7 @@ class ToolItem(Item):
 
 @dataclass(slots=True, kw_only=True)
 class CompactionItem(Item):
-    """A compaction in its place: running, done (`entry`), failed or skipped (`reason`)."""
+    """A compaction in its place: running, done (`entry`; `undone` later on), failed or skipped (`reason`)."""
 
     trigger: str
     state: Literal["running", "done", "failed", "skipped"]
@@ -103,6 +103,7 @@ class CompactionItem(Item):
     cut: str = ""
     reason: str = ""
     entry: log.CompactionCommitted | None = None
+    undone: bool = False
 
     @property
     def source(self) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from marextui.context.entries import Entry, MessageAdded, Record
+from marextui.context.fates import FateRow
 from marextui.context.messages import Message
+from marextui.context.preview import CompactionPreview
 from marextui.engine.api import Answer, ConversationInfo, HistoryPage, ModelOption, SetupReport, StatusReport
 from marextui.engine.events import (
     ConversationOpened,
@@ -59,6 +61,26 @@ MODELS = (
     ModelOption("gguf:/models/tiny.gguf", "tiny.gguf", "on disk, 12 MB", "gguf", local=True),
     ModelOption("endpoint:one", "gpt-oss-20b", "http://127.0.0.1:8080/v1", "endpoint", local=True),
 )
+PREVIEW = CompactionPreview(
+    cycle=2,
+    rows=(
+        FateRow(
+            "summary-1", "user", "[Earlier conversation summary] ## Session Intent - Fix the parser", 310, "superseded"
+        ),
+        FateRow("u-5", "user", "Why does `parse` lose the last line?", 14, "condensed"),
+        FateRow("a-5", "assistant", 'calls Read {"path": "src/parse.py"}', 22, "condensed"),
+        FateRow("t-5", "tool", "Read: 1 def parse(text): 2     lines = text.split", 1_900, "omitted", "omitted-003"),
+        FateRow("a-6", "assistant", "The bug is in `parse`: it drops the last line.", 160, "condensed"),
+        FateRow("u-9", "user", "Please change it and run the tests.", 12, "kept"),
+        FateRow("a-9", "assistant", 'calls Edit {"path": "src/parse.py"}', 140, "kept"),
+    ),
+    cut="u-9",
+    tokens_now=2_558,
+    tokens_after=852,
+    summary_cap=700,
+    messages_now=8,
+    messages_after=4,
+)
 
 
 @dataclass
@@ -88,6 +110,7 @@ class FakeEngine:
         )
     )
     status_report: StatusReport | None = None
+    preview: CompactionPreview = PREVIEW
     endpoint_problem: str = ""
     export_error: OSError | None = None
     opens: bool = True
@@ -163,6 +186,13 @@ class FakeEngine:
 
     def compact(self, *, offline: bool = False) -> None:
         self.commands.append(("compact", "offline") if offline else ("compact",))
+
+    def undo_compaction(self, *, force: bool = False) -> None:
+        self.commands.append(("undo_compaction", "force") if force else ("undo_compaction",))
+
+    async def preview_compaction(self) -> CompactionPreview:
+        self.commands.append(("preview_compaction",))
+        return self.preview
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None:
         self.commands.append(("answer_permission", request_id, answer, reason))

@@ -12,6 +12,7 @@ from marextui.context.policy import (
     Attempts,
     Outcome,
     after_attempt,
+    after_undo,
     already_tried,
     should_compact,
     why_no_compaction,
@@ -122,3 +123,18 @@ def test_a_turn_that_fills_up_again_and_again_is_left_alone() -> None:
 def test_successes_are_counted_per_turn() -> None:
     later = after_attempt(attempt("done", "done"), "done", messages=50, used=9000, turn=4)
     assert (later.in_turn, later.turn) == (1, 4)
+
+
+def test_after_an_undo_nothing_is_compacted_until_something_new_is_said() -> None:
+    """I4: even a view far over the threshold is left alone; the failures of before still count."""
+    undone = after_undo(attempt("failed", "failed", turn=2), messages=30, used=30_000, turn=3)
+    assert tried(undone, messages=30, used=30_000) == "Nothing new was said since the last compaction attempt."
+    assert tried(undone, messages=31, used=30_500) == ""
+    assert undone.failures == 2
+
+
+def test_an_undo_does_not_reset_how_often_a_turn_was_compacted() -> None:
+    """Case 9."""
+    undone = after_undo(attempt(*["done"] * MAX_PER_TURN), messages=30, used=30_000, turn=3)
+    assert f"compacted {MAX_PER_TURN} times" in tried(undone, messages=31)
+    assert tried(undone, messages=31, turn=4) == tried(after_undo(Attempts(), messages=1, used=1, turn=1), messages=31)

@@ -200,6 +200,7 @@ class CompactionCard(Card):
         first = Content.assemble(
             self.fold_mark(),
             (f"Compaction {e.cycle}", "bold"),
+            (f" {glyphs.dot} undone", "bold $text-warning") if item.undone else "",
             Content.styled(f" {glyphs.dot} {e.trigger}", DIM),
             f" {glyphs.dot} {formats.tokens(e.tokens_before)} {glyphs.arrow} {formats.tokens(e.tokens_after)} tokens",
             f" {glyphs.dot} {e.messages_before} {glyphs.arrow} {e.messages_after} messages",

@@ -1,0 +1,34 @@
+"""The actions that look at the context and change what of it is sent: `/compact …`, `/context …`."""
+
+from __future__ import annotations
+
+from textual import work
+from textual.app import App
+
+from marextui.engine.api import EngineApi
+from marextui.tui.compaction_text import preview_text
+from marextui.tui.screens.viewer import TextViewer
+
+
+class ContextCommands(App[None], inherit_bindings=False):
+    """Actions of scope "app" about the context; `tui.commands.CommandApp` adds the rest."""
+
+    engine: EngineApi
+
+    def action_compact(self) -> None:
+        self.engine.compact()
+
+    def action_compact_offline(self) -> None:
+        self.engine.compact(offline=True)
+
+    def action_compact_undo(self, argument: str = "") -> None:
+        word = argument.strip().lower()
+        if word not in ("", "force"):
+            self.notify(f"Nothing was undone: /compact undo takes no word but force, not {word!r}.", severity="warning")
+            return
+        self.engine.undo_compaction(force=word == "force")
+
+    @work(group="dialog")
+    async def action_compact_preview(self) -> None:
+        text = preview_text(await self.engine.preview_compaction())
+        await self.push_screen(TextViewer("Preview of a compaction", text))
