@@ -27,13 +27,41 @@ class MessageAdded:
 class OmissionRef:
     """Where an omission stands: the message, the part (-1: the whole string content) and the stored id.
 
-    `chars` is the original length in characters (code points).
+    `chars` is the original length in characters (code points); `label` what the marker calls it.
     """
 
     message_id: str
     part: int
     omission_id: str
     chars: int
+    label: str = "tool output"
+
+
+@dataclass(frozen=True, slots=True)
+class InputRef:
+    """An argument of a call that stands as a marker: call number `call` (from 0) of the message.
+
+    `path` leads to the text within the arguments (keys, and positions in lists); () stands for all of them, when they
+    are no JSON object. `chars` is the text's length in characters.
+    """
+
+    message_id: str
+    call: int
+    path: tuple[str | int, ...]
+    omission_id: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShortenedRef:
+    """A text of which head and tail are shown, `keep` characters in all, then a marker (`part`: as `OmissionRef`)."""
+
+    message_id: str
+    part: int
+    omission_id: str
+    chars: int
+    keep: int
+    label: str = "message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +73,38 @@ class OutputStored:
 
 @dataclass(frozen=True, slots=True)
 class OutputsOmitted:
-    """At the start of `turn`, these outputs were replaced by their markers in the view (M23, one rewrite)."""
+    """In `turn`, these outputs or images were replaced by their markers in the view (M23, one rewrite).
+
+    `why`: they had grown old, were read again later, room was needed, or newer images took their place.
+    """
 
     turn: int
     refs: tuple[OmissionRef, ...]
+    why: Literal["age", "repeat", "room", "images"] = "age"
+
+
+@dataclass(frozen=True, slots=True)
+class InputsOmitted:
+    """In `turn`, bulky arguments of earlier calls became markers in the view; the rest of the arguments stays."""
+
+    turn: int
+    refs: tuple[InputRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextsShortened:
+    """In `turn`, these texts were cut to head and tail because nothing else would have made the request fit (I2)."""
+
+    turn: int
+    refs: tuple[ShortenedRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDropped:
+    """In `turn`, the reasoning of messages logged before the message `before` is no longer sent back."""
+
+    turn: int
+    before: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +203,9 @@ Entry = (
     MessageAdded
     | OutputStored
     | OutputsOmitted
+    | InputsOmitted
+    | TextsShortened
+    | ReasoningDropped
     | CompactionCommitted
     | CompactionUndone
     | TurnOpened
@@ -171,6 +230,9 @@ _KINDS: dict[str, type[Any]] = {
         MessageAdded,
         OutputStored,
         OutputsOmitted,
+        InputsOmitted,
+        TextsShortened,
+        ReasoningDropped,
         CompactionCommitted,
         CompactionUndone,
         TurnOpened,
@@ -239,6 +301,10 @@ def decode(kind: str, payload: dict[str, Any]) -> Entry:
         data["ref"] = OmissionRef(**data["ref"])
     elif cls is OutputsOmitted:
         data["refs"] = tuple(OmissionRef(**r) for r in data["refs"])
+    elif cls is InputsOmitted:
+        data["refs"] = tuple(InputRef(**{**r, "path": tuple(r["path"])}) for r in data["refs"])
+    elif cls is TextsShortened:
+        data["refs"] = tuple(ShortenedRef(**r) for r in data["refs"])
     elif cls is CompactionCommitted:
         data["summary"] = _summary(data["summary"])
     entry: Entry = cls(**data)
@@ -249,17 +315,22 @@ __all__ = [
     "CompactionCommitted",
     "CompactionUndone",
     "Entry",
+    "InputRef",
+    "InputsOmitted",
     "MessageAdded",
     "NoticeLogged",
     "OmissionRef",
     "OtherPart",
     "OutputStored",
     "OutputsOmitted",
+    "ReasoningDropped",
     "Record",
+    "ShortenedRef",
     "Summary",
     "SummaryItem",
     "SummarySection",
     "TextPart",
+    "TextsShortened",
     "Trigger",
     "TurnClosed",
     "TurnEnd",

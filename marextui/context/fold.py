@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 from marextui.context.entries import (
     CompactionCommitted,
     CompactionUndone,
     Entry,
+    InputRef,
+    InputsOmitted,
     MessageAdded,
     OmissionRef,
     OutputsOmitted,
     OutputStored,
+    ReasoningDropped,
+    ShortenedRef,
+    TextsShortened,
     TurnClosed,
     TurnOpened,
     UsageMeasured,
 )
 from marextui.context.marks import SUMMARY_MARK
-from marextui.context.messages import Message, Part, TextPart
-from marextui.context.omission import marker
+from marextui.context.messages import Message, Part, TextPart, ToolCall, canonical_json
+from marextui.context.omission import head_tail, marker
 from marextui.context.summary import render_summary
 from marextui.context.validate import repair
 
 SUMMARY_ACKNOWLEDGEMENT = "Noted as the record of our earlier conversation; I continue from there."
 """The assistant half of a summary pair: it keeps user and assistant alternating on strict templates (B6, case 22)."""
+
+INPUT_LABEL = "tool input"
+"""What markers call an argument of a call."""
 
 
 class Conversation:
@@ -35,6 +45,10 @@ class Conversation:
     """Every message of the log, in order, summarised or not."""
     omitted: dict[tuple[str, int], OmissionRef]
     """Outputs shown as markers, by (message id, part; -1: the whole string content)."""
+    inputs: dict[tuple[str, int], dict[tuple[str | int, ...], InputRef]]
+    """Arguments shown as markers, by (message id, number of the call), then by their path."""
+    shortened: dict[tuple[str, int], ShortenedRef]
+    """Texts shown as head and tail, by (message id, part); the latest shortening counts."""
     stored: dict[tuple[str, int], OmissionRef]
     """Where outputs were kept when they were produced; they may still stand whole in the view."""
     compactions: list[CompactionCommitted]
@@ -53,6 +67,8 @@ class Conversation:
     def __init__(self) -> None:
         self.messages = []
         self.omitted = {}
+        self.inputs = {}
+        self.shortened = {}
         self.stored = {}
         self.compactions = []
         self.cycle = 0
@@ -61,6 +77,8 @@ class Conversation:
         self.measured = None
         self.turns = []
         self._index: dict[str, int] = {}
+        self._changed: set[str] = set()  # ids of messages that the view shows otherwise than the log
+        self._bare = 0  # messages logged before this index go without their reasoning
         self._logged: list[int] = []  # per compaction in force: messages logged when it was committed
         self._measured_at = 0  # messages logged when `measured` was
         self._measures: list[tuple[UsageMeasured | None, int]] = []  # per compaction: the count it made void
@@ -82,8 +100,18 @@ class Conversation:
             case OutputsOmitted(_, refs):
                 for ref in refs:
                     self.omitted.setdefault((ref.message_id, ref.part), ref)
-                self.measured = None
-                self._measures = [(None, 0) for _ in self.compactions]
+                    self._rewritten(ref.message_id)
+            case InputsOmitted(_, inputs):
+                for given in inputs:
+                    self.inputs.setdefault((given.message_id, given.call), {}).setdefault(given.path, given)
+                    self._rewritten(given.message_id)
+            case TextsShortened(_, texts):
+                for cut in texts:
+                    self.shortened[(cut.message_id, cut.part)] = cut
+                    self._rewritten(cut.message_id)
+            case ReasoningDropped(_, before):
+                self._bare = max(self._bare, self._index.get(before, 0))
+                self._rewritten()
             case CompactionCommitted():
                 self.compactions.append(entry)
                 self._logged.append(len(self.messages))
@@ -111,6 +139,13 @@ class Conversation:
             case _:
                 pass  # notices are for people: never part of a view (case 49)
 
+    def _rewritten(self, message_id: str = "") -> None:
+        """The view changed in the middle: what was counted before holds no longer, also not after an undo."""
+        if message_id:
+            self._changed.add(message_id)
+        self.measured = None
+        self._measures = [(None, 0) for _ in self.compactions]
+
     def without(self, cycle: int) -> Conversation:
         """This conversation as it would be if the compaction of `cycle` were undone; this one stays as it is."""
         other = copy(self)  # an undo only puts new lists in the place of the old ones, which both go on sharing
@@ -133,6 +168,21 @@ class Conversation:
     def dropped(self) -> tuple[Message, ...]:
         """Raw messages before the cut in force: what the summary stands for."""
         return tuple(self.messages[: self._cut()[0]])
+
+    def replaced_ids(self) -> frozenset[str]:
+        """Ids of stored texts that do not stand whole in the view."""
+        refs: list[OmissionRef | InputRef | ShortenedRef] = [*self.omitted.values(), *self.shortened.values()]
+        refs.extend(ref for by_path in self.inputs.values() for ref in by_path.values())
+        return frozenset(ref.omission_id for ref in refs)
+
+    def pending(self) -> Message | None:
+        """The user's request that the view repeats ahead of a tail cut inside its turn (B13), as shown; else None."""
+        start, compaction = self._cut()
+        if compaction is None or start >= len(self.messages) or self.messages[start].role == "user":
+            return None
+        asked = (m for m in reversed(self.messages[:start]) if m.role == "user" and not m.synthetic)
+        found = next(asked, None)
+        return None if found is None else self._marked(found)
 
     def unmeasured(self) -> tuple[Message, ...]:
         """Raw messages the count in `measured` has not seen; all kept ones when there is no valid count."""
@@ -173,12 +223,9 @@ class Conversation:
         view: list[Message] = []
         if compaction is not None:
             view.extend(summary_pair(render_summary(compaction.summary), compaction.cycle))
-            if start < len(self.messages) and self.messages[start].role != "user":
-                pending = next(
-                    (m for m in reversed(self.messages[:start]) if m.role == "user" and not m.synthetic), None
-                )
-                if pending is not None:
-                    view.append(pending)
+            pending = self.pending()
+            if pending is not None:
+                view.append(pending)
         view.extend(self._marked(m) for m in self.messages[start:])
         return repair(view, closed=not self.open_turn)[0]
 
@@ -198,18 +245,60 @@ class Conversation:
         return 0, None
 
     def _marked(self, message: Message) -> Message:
-        """`message` with its omitted outputs replaced by their markers (M24); itself when there are none."""
-        whole = self.omitted.get((message.id, -1))
-        if whole is not None:
-            return replace(message, content=marker(whole.omission_id, whole.chars))
-        if isinstance(message.content, str):
+        """`message` as the view shows it: markers for what was omitted (M24); itself when nothing of it was."""
+        if message.reasoning and self._index[message.id] < self._bare:
+            message = replace(message, reasoning="")
+        if message.id not in self._changed:
             return message
+        if message.tool_calls:
+            calls = tuple(self._inputs_marked(message.id, i, c) for i, c in enumerate(message.tool_calls))
+            message = message if calls == message.tool_calls else replace(message, tool_calls=calls)
+        if isinstance(message.content, str):
+            text = self._text_marked(message.id, -1, message.content)
+            return message if text is message.content else replace(message, content=text)
         parts: list[Part] = []
         for i, part in enumerate(message.content):
-            ref = self.omitted.get((message.id, i))
-            parts.append(part if ref is None else TextPart(marker(ref.omission_id, ref.chars)))
+            text = self._text_marked(message.id, i, part.text if isinstance(part, TextPart) else "")
+            parts.append(TextPart(text) if text and text != getattr(part, "text", "") else part)
         content = tuple(parts)
         return message if content == message.content else replace(message, content=content)
+
+    def _text_marked(self, message_id: str, part: int, text: str) -> str:
+        """The marker of an omitted text or other part, head and tail of a shortened one; else `text` itself."""
+        whole = self.omitted.get((message_id, part))
+        if whole is not None:
+            return marker(whole.omission_id, whole.chars, whole.label)
+        cut = self.shortened.get((message_id, part))
+        if cut is None:
+            return text
+        return f"{head_tail(text, cut.keep)}\n{marker(cut.omission_id, cut.chars, cut.label)}"
+
+    def _inputs_marked(self, message_id: str, number: int, call: ToolCall) -> ToolCall:
+        by_path = self.inputs.get((message_id, number))
+        return call if not by_path else replace(call, arguments=arguments_marked(call.arguments, by_path))
+
+
+def arguments_marked(arguments: str, by_path: Mapping[tuple[str | int, ...], InputRef]) -> str:
+    """JSON arguments with the texts at those paths replaced by markers; a valid JSON object whatever `arguments` is."""
+    whole = by_path.get(())
+    if whole is not None:
+        return canonical_json({"malformed": marker(whole.omission_id, whole.chars, INPUT_LABEL)})
+    value: Any = json.loads(arguments)
+    for path, ref in by_path.items():
+        value = _placed(value, path, marker(ref.omission_id, ref.chars, INPUT_LABEL))
+    return canonical_json(value)
+
+
+def _placed(value: Any, path: tuple[str | int, ...], text: str) -> Any:
+    """`value` with the text at `path` replaced; as it is where the path leads nowhere."""
+    if not path:
+        return text if isinstance(value, str) else value
+    step, rest = path[0], path[1:]
+    if isinstance(value, dict) and step in value:
+        return {k: _placed(v, rest, text) if k == step else v for k, v in value.items()}
+    if isinstance(value, list) and isinstance(step, int):
+        return [_placed(v, rest, text) if i == step else v for i, v in enumerate(value)]
+    return value
 
 
 def fold(entries: Iterable[Entry]) -> Conversation:

@@ -27,8 +27,11 @@ DEFAULT_RETENTION_DAYS = 30
 ID_PATTERN = re.compile(r"omitted-\d{3,}", re.ASCII)
 """A stored id; use `fullmatch` (M33: no path can be smuggled in)."""
 
+TOOL_OUTPUT = "tool output"
+"""What a marker says it stands for, unless told otherwise (M24)."""
+
 _MARKER = re.compile(
-    r"\[omitted (omitted-\d{3,}): tool output, (\d{1,3}(?: \d{3})*) chars "
+    r"\[omitted (omitted-\d{3,}): [^\[\]\n]{1,80}, (\d{1,3}(?: \d{3})*) chars "
     r'— retrieve with ReadOmittedContent content_id="\1"\]',
     re.ASCII,
 )
@@ -46,10 +49,13 @@ def grouped(n: int) -> str:
     return f"{n:,}".replace(",", " ")
 
 
-def marker(omission_id: str, chars: int) -> str:
-    """The text that stands in the view for a stored output of `chars` characters (M24, exact)."""
+def marker(omission_id: str, chars: int, label: str = TOOL_OUTPUT) -> str:
+    """The text that stands in the view for a stored output of `chars` characters (M24, exact).
+
+    `label` names anything else that can be read back the same way: a tool input, a message, an image.
+    """
     return (
-        f"[omitted {omission_id}: tool output, {grouped(chars)} chars "
+        f"[omitted {omission_id}: {label}, {grouped(chars)} chars "
         f'— retrieve with ReadOmittedContent content_id="{omission_id}"]'
     )
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from marextui.context.bulk import split_encoded
+from marextui.context.calibration import clamped, moved
 from marextui.context.fold import Conversation
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, canonical_json
 
@@ -25,11 +27,6 @@ SLICE_CHARS = 8_192
 EXACT_CHARS = 12 * SLICE_CHARS
 """Characters up to which a text is counted whole (no capped tool output is longer, M30); longer ones are sampled."""
 SAMPLES = 12
-
-LEARN_FROM = 256
-"""Least estimated tokens of a request to learn from: below, the template's own tokens dominate."""
-MAX_FACTOR = 3.0
-LEARN_RATE = 0.5
 
 SANE_SHARE = 0.5
 """A measured history below this share of its own text's estimate is not believed (case 93)."""
@@ -56,7 +53,7 @@ class TokenLedger:
     """
 
     def __init__(self, count: CountText, factor: float = 1.0, *, echo_reasoning: bool = False) -> None:
-        self.factor = min(MAX_FACTOR, max(1.0, factor))
+        self.factor = clamped(factor)
         self.counted = 0
         self.echo_reasoning = echo_reasoning
         self._count = count
@@ -96,10 +93,15 @@ class TokenLedger:
         The factor moves half the way, stays between 1 and 3, and ignores requests too small to tell (case 91). A
         count far below the estimate (silent truncation, case 93) can thus never lower it under 1.
         """
-        if measured <= 0 or estimated < LEARN_FROM:
-            return
-        told = self.factor * measured / estimated
-        self.factor = min(MAX_FACTOR, max(1.0, self.factor + LEARN_RATE * (told - self.factor)))
+        self.factor = moved(self.factor, measured, estimated)
+
+    def plain_text(self, text: str) -> int:
+        """Tokens of a bare text without the factor."""
+        return self._text(text)
+
+    def plain(self, message: Message) -> int:
+        """Tokens of the words of `message`, without the factor and without flat payloads."""
+        return self._message(message).text + (self._text(message.reasoning) if self.echo_reasoning else 0)
 
     def _corrected(self, raw: int) -> int:
         return raw if self.factor == 1.0 else math.ceil(raw * self.factor)
@@ -143,15 +145,21 @@ class TokenLedger:
 def count_bounded(text: str, count: CountText) -> int:
     """Tokens of `text`, in slices; beyond `EXACT_CHARS` characters extrapolated from evenly spread slices.
 
-    A cut between slices may add a token; sampling a uniform log or table is right within a few percent.
+    A cut between slices may add a token; sampling a uniform log or table is right within a few percent. Encoded data
+    costs a token a character: no vocabulary has words for it.
     """
     if len(text) <= SLICE_CHARS:
-        return count(text)
+        return _count_slice(text, count)
     if len(text) <= EXACT_CHARS:
-        return sum(count(text[i : i + SLICE_CHARS]) for i in range(0, len(text), SLICE_CHARS))
+        return sum(_count_slice(text[i : i + SLICE_CHARS], count) for i in range(0, len(text), SLICE_CHARS))
     step = (len(text) - SLICE_CHARS) // (SAMPLES - 1)
-    sampled = sum(count(text[i * step : i * step + SLICE_CHARS]) for i in range(SAMPLES))
+    sampled = sum(_count_slice(text[i * step : i * step + SLICE_CHARS], count) for i in range(SAMPLES))
     return math.ceil(sampled * len(text) / (SAMPLES * SLICE_CHARS))
+
+
+def _count_slice(text: str, count: CountText) -> int:
+    words, encoded = split_encoded(text)
+    return count(words) + encoded
 
 
 def _other_part(part: OtherPart) -> tuple[str, int]:

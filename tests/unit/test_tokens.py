@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from dataclasses import replace
 
@@ -9,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marextui.context.calibration import MAX_FACTOR
 from marextui.context.entries import Entry, MessageAdded, OmissionRef, OutputsOmitted, UsageMeasured
 from marextui.context.fold import fold, summary_pair
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall, canonical_json
 from marextui.context.tokens import (
     EXACT_CHARS,
     IMAGE_TOKENS,
-    MAX_FACTOR,
     SLICE_CHARS,
     Segments,
     TokenLedger,
@@ -119,6 +120,17 @@ def test_long_texts_are_counted_in_bounded_work() -> None:
     assert count_bounded("x" * 50_000_000, letters) == pytest.approx(50_000_000, rel=1e-6)
     assert sum(asked) <= EXACT_CHARS
     assert count_bounded("x" * (EXACT_CHARS + 1), letters) == pytest.approx(EXACT_CHARS + 1, abs=1)
+
+
+def test_encoded_data_in_a_text_costs_a_token_a_character() -> None:
+    """Issue section 3: a picture in a log, in one piece or wrapped; words cost what they cost."""
+    data = base64.b64encode(bytes((i * 151 + i // 7) % 256 for i in range(3_000))).decode()
+    wrapped = "\n".join(data[i : i + 76] for i in range(0, len(data), 76))
+    assert count_bounded(f"see {data} here", lambda t: len(t.split())) == len(data) + 2
+    assert count_bounded(f"see\n{wrapped}\nhere", lambda t: len(t.split())) >= len(data)
+    for prose in ("x" * 5_000, "word " * 1_000, "a_long_identifier_" * 100, "0123456789abcdef" * 64, "src/" * 300):
+        assert count_bounded(prose, len) == len(prose)
+        assert count_bounded(prose, lambda t: 7) == 7
 
 
 def test_the_factor_follows_what_providers_report() -> None:
