@@ -89,7 +89,7 @@ _INSTEAD = re.compile(
 _RULE = re.compile(
     r"(?:please |and |also |ok(?:ay)?,? )*(?:no (?!need|problem|worries|idea|thanks|one\b)[\w-]+|limit \w+|cap \w+"
     r"|(?:answer|reply|respond|write|speak)"
-    r"(?: \w+){0,3} in \w+|call (?:me|it|the)|(?:maximum|minimum|max|min)\b.{0,40}\d|pas de |r[ée]ponds?|[ée]cris)\b",
+    r"(?: \w+){0,3} in \w+|call (?:me|it)|(?:maximum|minimum|max|min)\b.{0,40}\d|pas de |r[ée]ponds?|[ée]cris)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_](?:[\w./:@+-]{0,80}\w)?")

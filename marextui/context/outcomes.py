@@ -141,7 +141,7 @@ def change_failed(result: Message, *, in_command: bool = False) -> bool:
 
 
 _ERROR_HEAD = re.compile(
-    r"[\w.]{0,80}(?:Error|Exception|Failure|Panic|Interrupt)(?:\s{0,3}[:(]|\s{0,3}$)"
+    r"[\w.]{0,80}(?-i:Error|Exception|Failure|Panic|Interrupt)(?:\s{0,3}[:(]|\s{0,3}$)"
     r"|(?:fatal|panic|erreur|fehler)\b[^:!]{0,40}[:!]"
     r"|(?:[^\s:]{1,80}:[ \t]{0,3}){0,6}(?:fatal )?error\b(?:\[\w{1,20}\]|\s{1,3}\w{1,20}\d{1,8})?\s{0,3}:"
     r"|E {2,8}\S|FAILED\b|FAIL\b|ERROR\b|--- FAIL:|npm ERR!|\S{1,80}\(\d{1,7},\d{1,7}\): error "
@@ -154,6 +154,11 @@ _ERROR_ANYWHERE = re.compile(
     re.IGNORECASE,
 )
 _NO_ERROR = re.compile(r"\b(?:0|no) (?:errors?|failed|failures|issues)\b", re.IGNORECASE)
+_CODE_LINE = re.compile(
+    r"(?:raise|except|throw|catch|if|return|import|from|class|def|assert|#|//|\*|\}|console\.|log(?:ger|ging)?\.|slog\.)(?!\w)"
+    r"|console\.|[\w.]{1,60}\.(?:error|errorf|fatal|fatalf|warn)\(|.*[;{]$",
+    re.IGNORECASE,
+)
 _BARE_WORD = re.compile(r"\W{0,4}(?:FAIL(?:ED)?|ERRORS?)\W{0,4}", re.IGNORECASE)
 _SOURCE_LINE = re.compile(r"\s*\d{1,6}\s{0,2}[→|:\t]")
 _MAX_ERROR_LINE = 1000
@@ -171,6 +176,8 @@ def errors_in(text: str, *, limit: int = 50) -> tuple[str, ...]:
             or _NO_ERROR.search(bare)
             or _BARE_WORD.fullmatch(bare)
         ):
+            continue
+        if _CODE_LINE.match(bare):
             continue
         if _ERROR_HEAD.match(bare) or _ERROR_ANYWHERE.search(bare):
             found.pop(bare, None)

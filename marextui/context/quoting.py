@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.redaction import redact
@@ -33,12 +34,23 @@ def quoted(text: str, limit: int = 300) -> str:
     return "“" + inert(text, limit).replace("”", '"').replace("“", '"') + "”"
 
 
-def fitting(lines: list[str], max_chars: int, rest: str) -> str:
-    """As many of `lines` as fit into `max_chars`; `rest` (with `{n}`) counts those left out, where it fits."""
-    if len("\n".join(lines)) <= max_chars:
-        return "\n".join(lines)
-    for kept in range(len(lines) - 1, 0, -1):
-        text = "\n".join([*lines[:kept], rest.format(n=len(lines) - kept)])
-        if len(text) <= max_chars:
-            return text
-    return lines[0] if lines and len(lines[0]) <= max_chars else ""
+def fitting(lines: Sequence[str], max_chars: int, rest: str) -> str:
+    """Those of `lines`, in order, that fit into `max_chars`; `rest` (with `{n}`) counts the others, where it fits."""
+    whole = "\n".join(lines)
+    if len(whole) <= max_chars:
+        return whole
+    counted = len(rest.format(n=len(lines))) + 1
+    kept = _kept(lines, max_chars - counted)
+    if not kept:  # rather one line than a count
+        return "\n".join(_kept(lines, max_chars))
+    return "\n".join([*kept, rest.format(n=len(lines) - len(kept))])
+
+
+def _kept(lines: Sequence[str], room: int) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        cost = len(line) + bool(kept)
+        if cost <= room:
+            kept.append(line)
+            room -= cost
+    return kept

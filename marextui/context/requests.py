@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from marextui.context.outcomes import errors_in, status_of
 from marextui.context.quoting import fitting, quoted
 from marextui.context.speech import is_echo, is_request, tame
 
-_REQUEST, _OUTCOME = 160, 160
+_QUOTE_CHARS, _SHORT_QUOTE = 160, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +112,27 @@ def render_requests(
     after the block, so it is not called open (51).
     """
     words = labels(language)
+    lines = _lines(done, request, words, _QUOTE_CHARS, max_chars)
+    if len("\n".join(lines)) > max_chars:
+        lines = _lines(done, request, words, max(_SHORT_QUOTE, min(_QUOTE_CHARS, max_chars // 5)), max_chars)
+    return fitting(lines, max_chars, words["more requests"])
+
+
+def _lines(
+    done: Sequence[Done], request: Message | None, words: Mapping[str, str], limit: int, max_chars: int
+) -> list[str]:
     lines = []
     if request is not None:
         text = request.text if request.text.strip() else "(image)"
-        lines.append(f"- {words['open']}: {quoted(text, max(40, min(600, max_chars // 2)))} ({request.id})")
+        lines.append(f"- {words['open']}: {quoted(text, max(limit, min(600, max_chars // 2)))} ({request.id})")
     for item in reversed(done):
-        line = f"- {quoted(item.request, _REQUEST)} ({item.message_id}) → "
+        line = f"- {quoted(item.request, limit)} ({item.message_id}) → "
         if item.ended == "answered":
-            line += f"{words['answered']}: {quoted(item.outcome, _OUTCOME)}"
+            line += f"{words['answered']}: {quoted(item.outcome, limit)}"
         elif item.ended == "joined":
             line += words["joined"]
         else:
             line += words["no answer"] if item.ended == "interrupted" else words["failed"]
-            line += f": {quoted(item.outcome, _OUTCOME)}" if item.outcome else ""
+            line += f": {quoted(item.outcome, limit)}" if item.outcome else ""
         lines.append(line)
-    return fitting(lines, max_chars, words["more requests"])
+    return lines

@@ -144,6 +144,9 @@ def render_work_log(log: WorkLog, *, max_chars: int, language: str = "English") 
 def _filled(groups: list[tuple[list[str], int, str]], max_chars: int) -> str:
     """Lines of `groups` (lines, rank, the line that counts the rest), lower ranks first, in turns while they fit."""
     groups = [g for g in groups if g[0]]
+    everything = "\n".join(line for lines, _, _ in groups for line in lines)
+    if len(everything) <= max_chars:
+        return everything
     taken = [0] * len(groups)
     rests = [len(rest.format(n=len(lines))) + 1 if rest else 0 for lines, _, rest in groups]
     if sum(rests) > max_chars // 2:  # too small a room to say what is left out

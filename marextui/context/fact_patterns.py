@@ -1,0 +1,329 @@
+"""What an exact fact looks like in a text: values with the names they go by (Part 2, 2).
+
+Every expression is bounded and runs over `speech.tame` text, so that no input makes it slow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from marextui.context.facts import paths
+from marextui.context.outcomes import errors_in
+from marextui.context.search_words import STOP_WORDS, flat, stem
+
+FactKind = Literal[
+    "path", "symbol", "error", "number", "hash", "url", "setting", "constraint", "id", "version", "port", "date"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value in a text. `named`: the key names one place that holds one value, so a later value corrects it."""
+
+    kind: FactKind
+    key: str
+    value: str
+    named: bool = False
+
+
+_A_LISTING = 5
+_PER_KIND = 200
+"""Most facts of one kind taken from one text: the first ones."""
+
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`)\]}\\,|]{1,280}", re.IGNORECASE)
+_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+_HASH = re.compile(r"(?<![\w-])(?=[0-9a-f]{0,63}\d)(?=[0-9a-f]{0,63}[a-f])[0-9a-f]{7,64}(?![\w-])")
+_HASH_LENGTHS = frozenset({*range(7, 13), 32, 40, 64})
+_TICKET = re.compile(r"(?<![\w-])[A-Z][A-Z0-9]{1,9}-\d{1,7}(?:-\d{1,7})?(?![\w-])")
+_CODE_ID = re.compile(r"(?<![\w-])(?=[A-Z0-9]{0,11}\d)(?=[A-Z0-9]{0,11}[A-Z])[A-Z0-9]{5,12}(?![\w-])")
+_NO_ID = re.compile(
+    r"(?:SHA|UTF|BASE|ISO|AES|RSA|U?INT|FLOAT|MD|HTTP|TLS|SSL|RFC|PEP|FP|GPT|X|ARM|AMD|WIN|MP|UTC|GMT|IPV|ED|H|P)-?\d+"
+)
+_NUMBERED = re.compile(
+    r"\b((?:issue|pr|pull request|merge request|ticket|bug|order|invoice|case|commande|facture|incident)s?)"
+    r"(?: (?:number|no\.?|id|n[°º]))?\s?(?:is )?#?\s?(#?[A-Z]{0,3}\d{2,12})\b",
+    re.IGNORECASE,
+)
+_NAMED_ID = re.compile(
+    r"(?<![\w.])((?:[A-Za-z]{2,20}[_ -]?){0,2}(?:id|ID|Id|number|num[ée]ro))[\"']?(\s?(?:is|est|:|=)?\s?)[\"'#*`]{0,3}"
+    r"([A-Za-z0-9#][\w-]{3,63})(?![\w-])"
+)
+_OPERATED_VERSION = re.compile(
+    r"(?<![\w.-])([A-Za-z][\w.-]{1,40})(?:\[[\w,]{1,40}\])?\s?(?:===?|>=|~=|<=|@\^?|@~)\s?v?(\d{1,6}(?:\.\d{1,6}){0,3}(?:[\w.+-]{0,12}\w)?)"
+)
+_PLAIN_VERSION = re.compile(
+    r"(?<![\w.-])([A-Za-z][\w.]{1,40}(?:-[a-z]\w{0,30}){0,3})(?: version|/|\"?: \"[\^~]?)?[ -]?v?"
+    r"(\d{1,4}\.\d{1,4}\.\d{1,6}(?:[-.]?(?:rc|alpha|beta|dev|post|a|b)\.?\d{0,4})?)(?![\w.]*\.?\d)"
+)
+_SHORT_VERSION = re.compile(
+    r"\b(python|node(?:js)?|go|golang|rust|java|ruby|php|postgres(?:ql)?|mysql|redis|django|react|vue|angular|typescript"
+    r"|kubernetes|terraform|version)(?: is| est)? v?(\d{1,3}(?:\.\d{1,4}){1,2}|\d{1,3})(?![\w.]*\d)\b",
+    re.IGNORECASE,
+)
+_PORT = re.compile(
+    r"\b((?:[a-z]{2,20}[ _])?port)s?[\"']?(?: number)?\s{0,2}(?:is|to|was|at|on|est|=|:|:=)?\s{0,2}(?:now )?[\"']?"
+    r"(\d{2,5})\b",
+    re.IGNORECASE,
+)
+_HOST_PORT = re.compile(r"\b(localhost|0\.0\.0\.0|127\.0\.0\.1):(\d{2,5})\b")
+_FROM_TO = re.compile(
+    r"\b((?:[^\W\d][\w.'’-]{0,40} ){1,4})(?:from|de) [\"'`]?([\w$€£%.:/-]{1,60}?)[\"'`]? (?:to|à) "
+    r"[\"'`]?([\w$€£%.:/-]{1,60})"
+)
+_UNIT = (
+    r"(?:\s?(?:%|ms|µs|secs?|seconds?|secondes?|s|mins?|minutes?|hours?|heures?|h|days?|jours?|weeks?|months?|years?"
+    r"|[kKMGT]i?B|[kKM]|bytes?|octets?|tokens?|lines?|lignes?|chars?|characters?|requests?|retries|attempts|users?|items?"
+    r"|rows?|workers?|threads?|px|USD|EUR|dollars?|euros?|€|\$)(?![\w]))?"
+)
+_AMOUNT = rf"(?:[$€£]\s?)?-?\d{{1,12}}(?:[.,_]\d{{1,12}}){{0,4}}{_UNIT}"
+_SAID = re.compile(
+    r"(?<![\w-])((?:[^\W\d][\w.'’-]{0,40} ){0,3}[^\W\d][\w.'’-]{0,40})"
+    r"(?: (?:is|are|was|to|of|at|be|by|est|sont|à|de|vaut|equals?|becomes?|passe)"
+    r"(?: (?:now|at most|at least|about|exactly|set to|of|maintenant|désormais)){0,2}|[ ]?=[ ]?|[ ]?:(?= ))[ ]?"
+    rf"[`*\"]{{0,3}}({_AMOUNT})(?![\w/-])"
+)
+_ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?(?![\w-])")
+_MONTHS = (
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}|janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[ûu]t"
+    r"|septembre|octobre|novembre|d[ée]cembre"
+)
+_WORD_DATE = re.compile(
+    rf"\b(?:(?:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?"
+    rf"|\d{{1,2}}(?:er|st|nd|rd|th)? (?:{_MONTHS})(?: \d{{4}})?)\b",
+    re.IGNORECASE,
+)
+_DATE_NAME = re.compile(
+    r"((?:[^\W\d][\w'’-]{0,30} ){1,4})(?:is|was|are|on|by|to|until|est|au|:)(?: (?:now|on|le))?[ ]?$"
+)
+_SETTING = re.compile(
+    r"(?<![\w.$/@-])(?P<q>[\"']?)(?P<key>[A-Za-z_][\w.-]{1,60})(?P=q)"
+    r"(?P<op>[ \t]{0,2}(?::=|=>|=(?![=>])|:(?![:/]))[ \t]{0,3})"
+    r"(?P<value>\"[^\"\n]{1,120}\"|'[^'\n]{1,120}'|[^\s,;(){}\[\]<>\"'`=|]{1,120})(?=[\s,;)}\]]|$)"
+)
+_PLAIN_VALUE = re.compile(r"(?:true|false|null|none|yes|no|on|off)$|.*[\d/]|.*\w[.-]\w", re.IGNORECASE)
+_NUMBER = re.compile(_AMOUNT + r"$")
+_BACKTICKED = re.compile(r"(?<!`)`([A-Za-z_][\w.]{2,80})(\(\))?`(?!`)")
+_LINE_NUMBER = re.compile(r"^[ \t]{0,8}\d{1,7}[ \t]?(?:→|\t|\||:)", re.MULTILINE)
+_SED = re.compile(r"[\d,$]{0,12}[sy]/")
+_DAY = re.compile(r"\d{1,4}/\d{1,2}(?:/\d{1,4})?")
+_SAID_SYMBOL = re.compile(
+    r"(?<![\w/.-])(?:[a-z]\w{0,40}_\w{1,60}|[a-z]{1,30}[A-Z]\w{1,60}|[A-Z][a-z]\w{0,30}[A-Z]\w{1,60})(?![\w/-])"
+)
+_ERROR_NAME = re.compile(r"(?:Error|Exception)$")
+_DEFINED = re.compile(
+    r"^[\s\d→|:]{0,16}(?:export |public |private |static |async |pub |abstract ){0,3}"
+    r"(?:def|class|func|fn|function|struct|interface|enum|trait|type)\s(?:\([^)\n]{0,80}\)\s)?([A-Za-z_]\w{2,60})",
+    re.MULTILINE,
+)
+_FILE_ENDING = re.compile(r"\.(?:py|js|ts|tsx|go|rs|md|json|toml|yaml|yml|txt|css|html|java|c|h|cpp|rb|sh)$")
+_DULL = frozenset({"file", "directory", "note", "file name", "path", "dir", "output", "file path", "name", "type"})
+"""Keys of tool output that say nothing by themselves."""
+_KEY_FRAME = frozenset(
+    stem(flat(w))
+    for w in [
+        "set",
+        "change",
+        "make",
+        "keep",
+        "use",
+        "increase",
+        "decrease",
+        "raise",
+        "lower",
+        "put",
+        "update",
+        "please",
+        "let",
+        "lets",
+        "bump",
+        "reduce",
+        "limit",
+        "instead",
+        "actually",
+        "sorry",
+        "correction",
+        "wrong",
+        "right",
+        "new",
+        "old",
+        "current",
+        "value",
+        "now",
+        "still",
+        "mets",
+        "mettre",
+        "passe",
+        "passer",
+        "change",
+        "changer",
+        "garde",
+        "remets",
+    ]
+)
+
+
+def key_words(text: str) -> str:
+    """A key for comparison: words of a name or a phrase in lower case, framing words left out; "" for none left."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    words = [flat(w) for w in re.split(r"[\s_.\-'’]+", spaced) if w]
+    kept = [w for w in words if stem(w) not in STOP_WORDS and stem(w) not in _KEY_FRAME]
+    return " ".join((kept or words if "_" in text else kept)[-4:])
+
+
+def _bare(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value.rstrip(".:!?")
+
+
+def _settings(text: str, *, prose: bool, loose: bool) -> Iterator[Found]:
+    for m in _SETTING.finditer(text):
+        raw, op = m.group("value"), m.group("op")
+        value, key = _bare(raw), key_words(m.group("key"))
+        if not value.strip() or len(key) < 2 or key.endswith((" id", "line number")) or key in {"id", "line"}:
+            continue
+        if _FILE_ENDING.search(m.group("key")) or (op == ":" and not m.group("q")):
+            continue
+        if (not loose and not m.group("key").isupper()) or (not prose and key in _DULL):
+            continue
+        plain = bool(_PLAIN_VALUE.match(value))
+        literal = raw[0] in "\"'" or plain
+        assigned = "=" in op and (op == "=" or m.group("key").isupper())
+        if not literal and not assigned:
+            if prose or ":" not in op or m.group("q"):
+                continue
+            line_start = text.rfind("\n", 0, m.start()) + 1
+            end = text.find("\n", m.end())
+            if text[line_start : m.start()].strip(" -") or text[m.end() : end if end != -1 else len(text)].strip():
+                continue  # only a whole `key: value` line
+        if _NUMBER.match(value):
+            kind: FactKind = "port" if key.split()[-1] == "port" else "number"
+        else:
+            kind = "setting"
+        if not (kind == "setting" and (_ISO_DATE.fullmatch(value) or _URL.match(value))):
+            yield Found(kind, key, value, named=True)
+        elif _ISO_DATE.fullmatch(value):
+            yield Found("date", key, value, named=True)
+
+
+def _said(text: str) -> Iterator[Found]:
+    for m in _FROM_TO.finditer(text):
+        key, value = key_words(m.group(1)), m.group(3).rstrip(".,:")
+        if key and re.search(r"\d", value):
+            yield Found("port" if key.split()[-1] == "port" else "number", key, value, named=True)
+    for m in _SAID.finditer(text):
+        key = key_words(m.group(1))
+        if key and not key.isdigit() and key.split()[-1] != "port" and not _FILE_ENDING.search(m.group(1)):
+            yield Found("number", key, m.group(2).strip(), named=True)
+    for pattern in (_ISO_DATE, _WORD_DATE):
+        for m in pattern.finditer(text):
+            before = _DATE_NAME.search(text[max(0, m.start() - 140) : m.start()].rpartition("\n")[2])
+            key = key_words(before.group(1)) if before else ""
+            yield Found("date", key or m.group(), m.group(), named=bool(key))
+
+
+def _versions(text: str) -> Iterator[Found]:
+    for pattern in (_OPERATED_VERSION, _PLAIN_VERSION, _SHORT_VERSION):
+        for m in pattern.finditer(text):
+            key = flat(m.group(1)).removesuffix("-").removesuffix(" version")
+            if key not in {"in", "at", "to", "from", "line", "took"}:
+                yield Found("version", key, m.group(2), named=True)
+
+
+def _ids(text: str, *, prose: bool) -> Iterator[Found]:
+    for m in _UUID.finditer(text):
+        yield Found("id", m.group(), m.group())
+    for m in _NUMBERED.finditer(text):
+        yield Found("id", flat(m.group(1)), m.group(2))
+    for m in _NAMED_ID.finditer(text):
+        value = m.group(3)
+        if (
+            re.search(r"\d", value)
+            and not m.group(1).lower().startswith("line")
+            and not _NO_ID.fullmatch(value)
+            and (m.group(2).strip() or not value.isdigit())
+        ):
+            yield Found(
+                "id", key_words(m.group(1)) or flat(m.group(1)), value, named=prose and bool(m.group(2).strip())
+            )
+    for pattern in (_TICKET, _CODE_ID):
+        for m in pattern.finditer(text):
+            if not _NO_ID.fullmatch(m.group()):
+                yield Found("id", m.group(), m.group())
+    for m in _HASH.finditer(text):
+        if len(m.group()) in _HASH_LENGTHS:
+            yield Found("hash", m.group(), m.group())
+
+
+def _symbols(text: str, *, prose: bool) -> Iterator[Found]:
+    if not prose:
+        yield from (Found("symbol", m.group(1), m.group(1)) for m in _DEFINED.finditer(text))
+        return
+    for m in _BACKTICKED.finditer(text):
+        name = m.group(1)
+        if (
+            not _FILE_ENDING.search(name)
+            and not _ERROR_NAME.search(name)
+            and (m.group(2) or re.search(r"[._A-Z\d]", name))
+        ):
+            yield Found("symbol", name, name)
+    for m in _SAID_SYMBOL.finditer(text):
+        if not _ERROR_NAME.search(m.group()):
+            yield Found("symbol", m.group(), m.group())
+
+
+def _paths(text: str) -> Iterator[Found]:
+    for path in paths(text):
+        if "[" in path or "]" in path:
+            path = path.strip("[]") if path.count("[") != path.count("]") else path
+        if path and not _SED.match(path) and not _DAY.fullmatch(path):
+            yield Found("path", path, path)
+
+
+def _errors(text: str) -> Iterator[Found]:
+    lines = [e for e in errors_in(text, limit=20) if len(e) <= 300]
+    for line in lines:
+        if not any(line != other and line.endswith(other) for other in lines):
+            yield Found("error", line, line)
+
+
+def _capped(found: Iterable[Found]) -> Iterator[Found]:
+    counts: dict[str, int] = {}
+    for fact in found:
+        counts[fact.kind] = counts.get(fact.kind, 0) + 1
+        if counts[fact.kind] <= _PER_KIND:
+            yield fact
+
+
+def facts_in(text: str, *, prose: bool, source: bool = False, config: bool = False) -> tuple[Found, ...]:
+    """Facts of a `tame` text, each once, by kind.
+
+    `prose`: a person or a model wrote it, so phrases name values too. `source`: source code, as is any listing with
+    line numbers that is no `config` file; there only constants in capitals count as settings.
+    """
+    return tuple(dict.fromkeys(_capped(_all(text, prose=prose, loose=not source, config=config))))
+
+
+def _all(text: str, *, prose: bool, loose: bool, config: bool) -> Iterator[Found]:
+    if not prose:
+        text, numbered = _LINE_NUMBER.subn("", text)
+        loose = loose and (config or numbered < _A_LISTING)
+    for m in _URL.finditer(text):
+        url = m.group().rstrip(".,;:!?")
+        yield Found("url", url, url)
+    bare = _URL.sub(" ", text)
+    yield from _paths(bare)
+    yield from _errors(bare)
+    yield from _versions(bare)
+    for m in _PORT.finditer(bare):
+        yield Found("port", key_words(m.group(1)) or "port", m.group(2), named=True)
+    for m in _HOST_PORT.finditer(bare):
+        yield Found("port", m.group(1), m.group(2), named=True)
+    ids = list(_ids(bare, prose=prose))
+    yield from ids
+    yield from _settings(bare, prose=prose, loose=loose)
+    if prose:
+        yield from _said(bare)
+    known = {found.value for found in ids}
+    yield from (found for found in _symbols(bare, prose=prose) if found.value not in known)
