@@ -33,6 +33,7 @@ _A_LISTING = 5
 _PER_KIND = 200
 """Most facts of one kind taken from one text: the first ones."""
 
+_DIGIT = re.compile(r"\d")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s<>\"'`)\]}\\,|]{1,280}", re.IGNORECASE)
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 _HASH = re.compile(r"(?<![\w-])(?=[0-9a-f]{0,63}\d)(?=[0-9a-f]{0,63}[a-f])[0-9a-f]{7,64}(?![\w-])")
@@ -48,9 +49,10 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _NAMED_ID = re.compile(
-    r"(?<![\w.])((?:[A-Za-z]{2,20}[_ -]?){0,2}(?:id|ID|Id|number|num[ée]ro))[\"']?(\s?(?:is|est|:|=)?\s?)[\"'#*`]{0,3}"
+    r"(?:(?<![a-zA-Z])id|ID|(?<=[a-z])Id|(?<![a-zA-Z])(?:[Nn]umber|num[ée]ro))[\"']?(\s?(?:is|est|:|=)?\s?)[\"'#*`]{0,3}"
     r"([A-Za-z0-9#][\w-]{3,63})(?![\w-])"
 )
+_ID_OWNER = re.compile(r"(?<![\w.])(?:[A-Za-z]{2,20}[_ -]?){0,2}$")
 _OPERATED_VERSION = re.compile(
     r"(?<![\w.-])([A-Za-z][\w.-]{1,40})(?:\[[\w,]{1,40}\])?\s?(?:===?|>=|~=|<=|@\^?|@~)\s?v?(\d{1,6}(?:\.\d{1,6}){0,3}(?:[\w.+-]{0,12}\w)?)"
 )
@@ -237,16 +239,13 @@ def _ids(text: str, *, prose: bool) -> Iterator[Found]:
     for m in _NUMBERED.finditer(text):
         yield Found("id", flat(m.group(1)), m.group(2))
     for m in _NAMED_ID.finditer(text):
-        value = m.group(3)
-        if (
-            re.search(r"\d", value)
-            and not m.group(1).lower().startswith("line")
-            and not _NO_ID.fullmatch(value)
-            and (m.group(2).strip() or not value.isdigit())
-        ):
-            yield Found(
-                "id", key_words(m.group(1)) or flat(m.group(1)), value, named=prose and bool(m.group(2).strip())
-            )
+        value, stated = m.group(2), m.group(1).strip()
+        if not any(c.isdigit() for c in value) or _NO_ID.fullmatch(value) or not (stated or not value.isdigit()):
+            continue
+        owner = _ID_OWNER.search(text[max(0, m.start() - 42) : m.start()].rpartition("\n")[2])
+        name = (owner.group() if owner else "") + re.match(r"[A-Za-zé]*", m.group()).group()  # type: ignore[union-attr]
+        if not name.lower().startswith("line"):
+            yield Found("id", key_words(name) or flat(name), value, named=prose and bool(stated))
     for pattern in (_TICKET, _CODE_ID):
         for m in pattern.finditer(text):
             if not _NO_ID.fullmatch(m.group()):
@@ -309,21 +308,22 @@ def _all(text: str, *, prose: bool, loose: bool, config: bool) -> Iterator[Found
     if not prose:
         text, numbered = _LINE_NUMBER.subn("", text)
         loose = loose and (config or numbered < _A_LISTING)
-    for m in _URL.finditer(text):
+    for m in _URL.finditer(text) if "://" in text else ():
         url = m.group().rstrip(".,;:!?")
         yield Found("url", url, url)
-    bare = _URL.sub(" ", text)
+    bare = _URL.sub(" ", text) if "://" in text else text
+    digits = "\n".join(line for line in bare.split("\n") if _DIGIT.search(line))
     yield from _paths(bare)
     yield from _errors(bare)
-    yield from _versions(bare)
-    for m in _PORT.finditer(bare):
+    yield from _versions(digits)
+    for m in _PORT.finditer(digits):
         yield Found("port", key_words(m.group(1)) or "port", m.group(2), named=True)
-    for m in _HOST_PORT.finditer(bare):
+    for m in _HOST_PORT.finditer(digits):
         yield Found("port", m.group(1), m.group(2), named=True)
-    ids = list(_ids(bare, prose=prose))
+    ids = list(_ids(digits, prose=prose))
     yield from ids
     yield from _settings(bare, prose=prose, loose=loose)
     if prose:
-        yield from _said(bare)
+        yield from _said(digits)
     known = {found.value for found in ids}
     yield from (found for found in _symbols(bare, prose=prose) if found.value not in known)
