@@ -71,22 +71,27 @@ _PORT = re.compile(
     re.IGNORECASE,
 )
 _HOST_PORT = re.compile(r"\b(localhost|0\.0\.0\.0|127\.0\.0\.1):(\d{2,5})\b")
-_FROM_TO = re.compile(
-    r"\b((?:[^\W\d][\w.'’-]{0,40} ){1,4})(?:from|de) [\"'`]?([\w$€£%.:/-]{1,60}?)[\"'`]? (?:to|à) "
-    r"[\"'`]?([\w$€£%.:/-]{1,60})"
-)
 _UNIT = (
     r"(?:\s?(?:%|ms|µs|secs?|seconds?|secondes?|s|mins?|minutes?|hours?|heures?|h|days?|jours?|weeks?|months?|years?"
     r"|[kKMGT]i?B|[kKM]|bytes?|octets?|tokens?|lines?|lignes?|chars?|characters?|requests?|retries|attempts|users?|items?"
     r"|rows?|workers?|threads?|px|USD|EUR|dollars?|euros?|€|\$)(?![\w]))?"
 )
 _AMOUNT = rf"(?:[$€£]\s?)?-?\d{{1,12}}(?:[.,_]\d{{1,12}}){{0,4}}{_UNIT}"
+_FROM_TO = re.compile(
+    r"\b((?:[^\W\d][\w.'’-]{0,40} ){1,4})(?:from|de) [\"'`]?[\w$€£%.:/-]{1,60}?"
+    rf"{_UNIT}[\"'`]? (?:to|à) [\"'`]?({_AMOUNT}|[\w.:/-]{{0,60}}\d[\w.:/-]{{0,60}})"
+)
 _SAID = re.compile(
     r"(?<![\w-])((?:[^\W\d][\w.'’-]{0,40} ){0,3}[^\W\d][\w.'’-]{0,40})"
     r"(?: (?:is|are|was|to|of|at|be|by|est|sont|à|de|vaut|equals?|becomes?|passe)"
     r"(?: (?:now|at most|at least|about|exactly|set to|of|maintenant|désormais)){0,2}|[ ]?=[ ]?|[ ]?:(?= ))[ ]?"
     rf"[`*\"]{{0,3}}({_AMOUNT})(?![\w/-])"
 )
+_SAID_NAME = re.compile(
+    r"(?<![\w-])((?:[^\W\d][\w'’-]{0,40} ){1,4})(?:is|are|called|named|to|est|sont|s['’]appelle|=)"
+    r"(?: (?:now|called|named|maintenant)){0,2} (?:([`\"'])([^`\"'\n]{1,80})\2|([A-Za-z][\w./:@-]{2,80}))"
+)
+_NAME_LIKE = re.compile(r".*[\d_@]|.*\w[./]\w")
 _ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?(?![\w-])")
 _MONTHS = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}|janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[ûu]t"
@@ -170,8 +175,8 @@ _KEY_FRAME = frozenset(
 def key_words(text: str) -> str:
     """A key for comparison: words of a name or a phrase in lower case, framing words left out; "" for none left."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
-    words = [flat(w) for w in re.split(r"[\s_.\-'’]+", spaced) if w]
-    kept = [w for w in words if stem(w) not in STOP_WORDS and stem(w) not in _KEY_FRAME]
+    words = [w.lower() for w in re.split(r"[\s_.\-'’]+", spaced) if w]
+    kept = [w for w in words if stem(flat(w)) not in STOP_WORDS and stem(flat(w)) not in _KEY_FRAME]
     return " ".join((kept or words if "_" in text else kept)[-4:])
 
 
@@ -183,7 +188,12 @@ def _settings(text: str, *, prose: bool, loose: bool) -> Iterator[Found]:
     for m in _SETTING.finditer(text):
         raw, op = m.group("value"), m.group("op")
         value, key = _bare(raw), key_words(m.group("key"))
-        if not value.strip() or len(key) < 2 or key.endswith((" id", "line number")) or key in {"id", "line"}:
+        if (
+            len(value.strip()) < (1 if value.isdigit() else 2)
+            or len(key) < 2
+            or key.endswith((" id", "line number"))
+            or key in {"id", "line"}
+        ):
             continue
         if _FILE_ENDING.search(m.group("key")) or (op == ":" and not m.group("q")):
             continue
@@ -211,13 +221,20 @@ def _settings(text: str, *, prose: bool, loose: bool) -> Iterator[Found]:
 
 def _said(text: str) -> Iterator[Found]:
     for m in _FROM_TO.finditer(text):
-        key, value = key_words(m.group(1)), m.group(3).rstrip(".,:")
-        if key and re.search(r"\d", value):
+        key, value = key_words(m.group(1)), m.group(2).rstrip(".,:")
+        if key:
             yield Found("port" if key.split()[-1] == "port" else "number", key, value, named=True)
     for m in _SAID.finditer(text):
         key = key_words(m.group(1))
         if key and not key.isdigit() and key.split()[-1] != "port" and not _FILE_ENDING.search(m.group(1)):
             yield Found("number", key, m.group(2).strip(), named=True)
+    for m in _SAID_NAME.finditer(text):
+        key, value = key_words(m.group(1)), m.group(3) or m.group(4).rstrip(".:/")
+        if key and (m.group(3) or (_NAME_LIKE.match(value) and not _ISO_DATE.match(value))):
+            yield Found("setting", key, value, named=True)
+
+
+def _dates(text: str) -> Iterator[Found]:
     for pattern in (_ISO_DATE, _WORD_DATE):
         for m in pattern.finditer(text):
             before = _DATE_NAME.search(text[max(0, m.start() - 140) : m.start()].rpartition("\n")[2])
@@ -234,8 +251,6 @@ def _versions(text: str) -> Iterator[Found]:
 
 
 def _ids(text: str, *, prose: bool) -> Iterator[Found]:
-    for m in _UUID.finditer(text):
-        yield Found("id", m.group(), m.group())
     for m in _NUMBERED.finditer(text):
         yield Found("id", flat(m.group(1)), m.group(2))
     for m in _NAMED_ID.finditer(text):
@@ -246,7 +261,7 @@ def _ids(text: str, *, prose: bool) -> Iterator[Found]:
         name = (owner.group() if owner else "") + re.match(r"[A-Za-zé]*", m.group()).group()  # type: ignore[union-attr]
         if not name.lower().startswith("line"):
             yield Found("id", key_words(name) or flat(name), value, named=prose and bool(stated))
-    for pattern in (_TICKET, _CODE_ID):
+    for pattern in (_UUID, _TICKET, _CODE_ID):
         for m in pattern.finditer(text):
             if not _NO_ID.fullmatch(m.group()):
                 yield Found("id", m.group(), m.group())
@@ -320,10 +335,12 @@ def _all(text: str, *, prose: bool, loose: bool, config: bool) -> Iterator[Found
         yield Found("port", key_words(m.group(1)) or "port", m.group(2), named=True)
     for m in _HOST_PORT.finditer(digits):
         yield Found("port", m.group(1), m.group(2), named=True)
-    ids = list(_ids(digits, prose=prose))
-    yield from ids
+    ids: dict[str, Found] = {}
+    for found in _ids(digits, prose=prose):
+        ids.setdefault(found.value, found)
+    yield from ids.values()
     yield from _settings(bare, prose=prose, loose=loose)
     if prose:
-        yield from _said(digits)
-    known = {found.value for found in ids}
-    yield from (found for found in _symbols(bare, prose=prose) if found.value not in known)
+        yield from (found for found in _said(bare) if found.value not in ids)
+        yield from _dates(digits)
+    yield from (found for found in _symbols(bare, prose=prose) if found.value not in ids)

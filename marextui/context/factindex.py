@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from marextui.context.beside_labels import labels
-from marextui.context.calls import arguments, call_command, call_files
+from marextui.context.calls import arguments, call_command
 from marextui.context.fact_patterns import FactKind, Found, facts_in
 from marextui.context.messages import Message, ToolCall, canonical_json
 from marextui.context.orders import order_history
+from marextui.context.outcomes import files_of
 from marextui.context.quoting import code, inert, quoted
 from marextui.context.redaction import redact
+from marextui.context.search_words import flat
 from marextui.context.speech import is_request, own_words, tame
 
 Speaker = Literal["user", "assistant", "call", "tool"]
@@ -63,7 +65,7 @@ class _About:
 
 
 def _about(call: ToolCall) -> _About:
-    files = dict.fromkeys(path.removeprefix("./") for path, _ in call_files(call))
+    files = dict.fromkeys(path.removeprefix("./") for path, _ in files_of(call))
     command = call_command(call)
     subject = next(iter(files)) if len(files) == 1 else command or f"{call.name} {call.arguments}"
     return _About(subject, not files and not command)
@@ -188,7 +190,7 @@ class _Index:
 
     def _name(self, fact: Found, message: Message, position: int, told: _Told) -> None:
         """A value for a name: the last one said in a slot stands. What tools say never corrects what a user said."""
-        slots = self.held.setdefault((fact.kind, fact.key), {})
+        slots = self.held.setdefault((fact.kind, flat(fact.key)), {})
         slot = told.speaker if told.speaker in {"user", "assistant"} else f"about {told.subject}"
         known = False
         for other in ("user", "assistant", slot):
@@ -299,8 +301,11 @@ def _score(fact: Fact, newest: int, corrected: bool) -> float:
 
 
 def _corrections(facts: Sequence[Fact]) -> dict[tuple[str, str, str], Fact]:
-    """(kind, key, id of the correcting message) -> the value that was corrected there."""
-    return {(f.kind, f.key, f.superseded_by): f for f in facts if f.superseded_by}
+    """(kind, key, id of the correcting message) -> the value that was corrected there, a user's before a tool's."""
+    found: dict[tuple[str, str, str], Fact] = {}
+    for fact in sorted((f for f in facts if f.superseded_by), key=lambda f: _SPOKEN[f.speaker]):
+        found[(fact.kind, flat(fact.key), fact.superseded_by)] = fact
+    return found
 
 
 def best_facts(facts: Sequence[Fact], *, max_chars: int) -> tuple[Fact, ...]:
@@ -313,7 +318,7 @@ def best_facts(facts: Sequence[Fact], *, max_chars: int) -> tuple[Fact, ...]:
     newest = max((f.last for f in facts), default=0)
     holding = [(n, f) for n, f in enumerate(facts) if not f.superseded_by]
     ranked = sorted(
-        holding, key=lambda nf: (-_score(nf[1], newest, (nf[1].kind, nf[1].key, nf[1].message_id) in was), -nf[0])
+        holding, key=lambda nf: (-_score(nf[1], newest, (nf[1].kind, flat(nf[1].key), nf[1].message_id) in was), -nf[0])
     )
     chosen: list[Fact] = []
     room = max_chars
@@ -325,7 +330,7 @@ def best_facts(facts: Sequence[Fact], *, max_chars: int) -> tuple[Fact, ...]:
             continue  # the whole path stands for it
         if fact.kind in {"path", "symbol"} and fact.uses == 1 and fact.speaker == "tool":
             continue  # one of a listing; Recall finds it
-        old = was.get((fact.kind, fact.key, fact.message_id))
+        old = was.get((fact.kind, flat(fact.key), fact.message_id))
         cost = len(_line(fact, old, "French")) + 1
         if cost <= room:
             room -= cost
@@ -367,7 +372,7 @@ def render_facts(facts: Sequence[Fact], *, max_chars: int, language: str = "Engl
     for fact in facts:
         if fact.superseded_by:
             continue
-        line = _line(fact, was.get((fact.kind, fact.key, fact.message_id)), language)
+        line = _line(fact, was.get((fact.kind, flat(fact.key), fact.message_id)), language)
         if len(line) + 1 <= room:
             room -= len(line) + 1
             lines.append(line)

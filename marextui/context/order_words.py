@@ -88,12 +88,14 @@ _INSTEAD = re.compile(
 )
 _RULE = re.compile(
     r"(?:please |and |also |ok(?:ay)?,? )*(?:no (?!need|problem|worries|idea|thanks|one\b)[\w-]+|limit \w+|cap \w+"
-    r"|(?:answer|reply|respond|write|speak)"
-    r"(?: \w+){0,3} in \w+|call (?:me|it)|(?:maximum|minimum|max|min)\b.{0,40}\d|pas de |r[ée]ponds?|[ée]cris)\b",
+    r"|(?:answer|reply|respond|write|speak)(?: \w+){0,3} in \w+|call (?:me|it)"
+    r"|(?:change[zr]?|set|bump|raise|lower|increase|decrease|update|switch|move|passe[zr]?|mets|mettez)\b.{0,60}"
+    r"\b(?:to|from|à|de)\b.{0,40}\d|(?:maximum|minimum|max|min)\b.{0,40}\d|pas de |r[ée]ponds?|[ée]cris)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_](?:[\w./:@+-]{0,80}\w)?")
 _FRAME_WORDS = """
+    change set bump raise lower increase decrease update move passe mettez changez
     use using make sure keep do add be please always never only must should need want have let avoid stop start ensure
     prefer turn on off enable disable switch again now instead actually anymore longer mode remember important allow
     may can go back from rather ever even still really just also any all every each time one thing way new without

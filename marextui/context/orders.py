@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from marextui.context.beside_labels import labels
-from marextui.context.calls import call_command, call_files
+from marextui.context.calls import call_command
 from marextui.context.facts import sentences, user_constraints
 from marextui.context.messages import Message, ToolCall
 from marextui.context.order_words import (
@@ -28,6 +28,7 @@ from marextui.context.order_words import (
     says_yes,
     scope_of,
 )
+from marextui.context.outcomes import files_of
 from marextui.context.quoting import fitting, inert, quoted
 from marextui.context.requests import Done, done_list, open_request, render_requests
 from marextui.context.speech import own_words, saying, tame, unquoted
@@ -100,7 +101,7 @@ def _orders_in(message: Message, before: Message | None) -> list[Order]:
 
 def _acts(call: ToolCall) -> bool:
     """True for a call that changes something: a command, or a change of a file."""
-    return bool(call_command(call)) or any(kind != "read" for _, kind in call_files(call))
+    return bool(call_command(call)) or any(kind != "read" for _, kind in files_of(call))
 
 
 class _Register:

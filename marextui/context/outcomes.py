@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from marextui.context.calls import fenced_commands
+from marextui.context.calls import TouchKind, call_files, fenced_commands
 from marextui.context.facts import test_counts
 from marextui.context.messages import Message, ToolCall, canonical_json
 from marextui.context.speech import is_echo, tame
@@ -52,6 +52,14 @@ def steps(messages: Sequence[Message]) -> Iterator[Step]:
             if waiting:
                 taken.add(waiting[-1])
             yield Step(call, message, messages[waiting[-1]] if waiting else None)
+
+
+_MANY_HEREDOCS = 200
+
+
+def files_of(call: ToolCall) -> tuple[tuple[str, TouchKind], ...]:
+    """As `calls.call_files`, each once; () for a command of so many here-documents that to read it would take long."""
+    return () if call.arguments.count("<<") > _MANY_HEREDOCS else tuple(dict.fromkeys(call_files(call)))
 
 
 _DENIED = re.compile(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marextui.context.calls import TouchKind, arguments, call_command, call_files
+from marextui.context.calls import TouchKind, arguments, call_command
 from marextui.context.file_contents import (
     Content,
     after_edit,
@@ -26,6 +26,7 @@ from marextui.context.outcomes import (
     change_failed,
     errors_in,
     exit_code,
+    files_of,
     status_of,
     steps,
     test_run,
@@ -92,7 +93,7 @@ class _Log:
         """Log the files of one call; True when the call is told by them alone."""
         call = step.call
         shell = bool(command) and not any(k in args for k in ("path", "file_path"))
-        touched = list(dict.fromkeys(call_files(call)))
+        touched = list(files_of(call))
         if not touched and not shell:
             touched = self._unnamed(call, args, status, result)
         where = ""
