@@ -151,16 +151,22 @@ def must_keep(span: Sequence[Message], *, cycle: int, language: str) -> tuple[Ne
     return tuple(needs)
 
 
+def ways_to_name(path: str, all_paths: Sequence[str]) -> tuple[str, ...]:
+    """`path`, and its last directory and name alone where no other of `all_paths` ends so."""
+    path = path.removeprefix("./")
+    tail = "/".join(path.split("/")[-2:])
+    unique = sum(("/" + other).endswith("/" + tail) for other in all_paths) == 1
+    return tuple(dict.fromkeys((path, tail))) if unique and "/" in tail else (path,)
+
+
 def _file_need(
     record: FileRecord, changed: Sequence[FileRecord], words: Mapping[str, str], item: Callable[..., SummaryItem]
 ) -> Need:
-    """The file by its path, or by its name alone when no other changed file has it."""
+    """The file by its path; the name and the directory it is in will do when no other changed file has both."""
     done = [t for t in record.touches if t.kind != "read" and t.status == "done"]
     kinds = ", ".join(dict.fromkeys(words[t.kind] for t in done))
     path = record.path.removeprefix("./")
-    name = path.rsplit("/", 1)[-1]
-    unique = sum(r.path.rsplit("/", 1)[-1] == name for r in changed) == 1
-    accepted = [Mention(n, False) for n in dict.fromkeys((path, name if unique else path))]
+    accepted = [Mention(name, False) for name in ways_to_name(record.path, [r.path for r in changed])]
     told = item(f"{inert(path, _TEXT)}: {kinds}", done[-1].message_id, key=path)
     return Need("file", told.text, "files modified", told, partial(_names_any, accepted))
 
