@@ -27,7 +27,7 @@ Count = Callable[[Message], int]
 class FateRow:
     """What becomes of one message of the view.
 
-    kept: word for word; condensed: the summary stands for it; omitted: its output is (or stays) out of the view but
+    kept: word for word; condensed: the summary stands for it; omitted: its bulk is (or stays) out of the view but
     can be read back by `omission_id`; superseded: an earlier summary that the new one takes in. `line` is raw text of
     the message on one line, `tokens` what it takes in the view before.
     """
@@ -68,11 +68,10 @@ def fates(before: Conversation, cut: int, count: Count) -> tuple[FateRow, ...]:
             for m in summary_pair(render_summary(last.summary), last.cycle)
         ]
     repeated = _repeated(before, shown, cut)
-    if before.compactions and shown and shown[0].role != "user":
-        pending = _asked(before.dropped())
-        if pending is not None:
-            fate: Fate = "kept" if pending.id == repeated else "condensed"
-            rows.append(FateRow(pending.id, pending.role, headline(pending), count(pending), fate))
+    pending = before.pending()
+    if pending is not None:
+        fate: Fate = "kept" if pending.id == repeated else "condensed"
+        rows.append(FateRow(pending.id, pending.role, headline(pending), count(pending), fate))
     for at, message in enumerate(shown):
         kept = at >= cut or message.id == repeated
         omission = _omission(before, message, stored=not kept)
@@ -93,13 +92,16 @@ def _asked(messages: Sequence[Message]) -> Message | None:
 
 
 def _omission(before: Conversation, message: Message, *, stored: bool) -> str:
-    """The id under which the output of `message` can be read back: shown as a marker, or (`stored`) kept at birth."""
+    """The id under which what `message` lacks can be read back: a marker's, or (`stored`) one kept at its birth."""
     parts = range(-1, 0 if isinstance(message.content, str) else len(message.content))
-    for places in (before.omitted, before.stored) if stored else (before.omitted,):
-        for part in parts:
-            ref = places.get((message.id, part))
-            if ref is not None:
-                return ref.omission_id
+    for part in parts:
+        at = (message.id, part)
+        ref = before.omitted.get(at) or before.shortened.get(at) or (before.stored.get(at) if stored else None)
+        if ref is not None:
+            return ref.omission_id
+    for number in range(len(message.tool_calls)):
+        for argument in before.inputs.get((message.id, number), {}).values():
+            return argument.omission_id
     return ""
 
 

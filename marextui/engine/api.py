@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from marextui.context.compaction_diff import CompactionDiff
 from marextui.context.entries import Record
 from marextui.context.preview import CompactionPreview
 from marextui.engine.events import Event, Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
@@ -132,6 +133,10 @@ class EngineApi(Protocol):
 
     async def preview_compaction(self) -> CompactionPreview:
         """`/compact preview`: what `/compact` would do now; sends nothing and changes nothing (case 48)."""
+        ...
+
+    async def compaction_diff(self, cycle: int) -> CompactionDiff | None:
+        """What the compaction of `cycle` changed, also when it was undone since; None: there is none."""
         ...
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None: ...

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
+from marextui.context.compaction_diff import CompactionDiff
 from marextui.context.messages import Content
 from marextui.context.preview import CompactionPreview
 from marextui.context.sanitise import one_line
@@ -282,6 +283,9 @@ class Engine:
 
     async def preview_compaction(self) -> CompactionPreview:
         return self._look.preview()
+
+    async def compaction_diff(self, cycle: int) -> CompactionDiff | None:
+        return await self._look.diff(cycle)
 
     async def omissions(self) -> list[OmissionInfo]:
         return await self.state.omitter.list(self.session)

@@ -11,6 +11,7 @@ from textual.widgets import Input, TextArea
 from marextui.tui.action_types import Action
 from marextui.tui.actions import ACTIONS, all_key_labels, help_rows, key_label
 from marextui.tui.adapter import Adapter
+from marextui.tui.compaction_text import diff_text
 from marextui.tui.context_commands import ContextCommands
 from marextui.tui.glyphs import Glyphs
 from marextui.tui.items import CompactionItem, Item, ToolItem
@@ -331,6 +332,10 @@ class CommandApp(ContextCommands, inherit_bindings=False):
                     self.notify(f"{item.omission_id} is no longer stored; this is what is left of it.")
                 else:
                     text = stored
+        elif isinstance(item, CompactionItem) and item.entry is not None:
+            diff = await self.engine.compaction_diff(item.entry.cycle)
+            if diff is not None:
+                text, language = diff_text(diff), "diff"
         if how == "editor":
             outcome = await self.ports.editor.edit(text)
             problem = outcome.problem
@@ -378,4 +383,6 @@ class CommandApp(ContextCommands, inherit_bindings=False):
 def _title(item: Item) -> str:
     if isinstance(item, ToolItem):
         return item.title or item.name
-    return "Compaction" if isinstance(item, CompactionItem) else "Message"
+    if isinstance(item, CompactionItem):
+        return f"Compaction {item.entry.cycle}" if item.entry else "Compaction"
+    return "Message"

@@ -1,25 +1,27 @@
-"""Compactions as text for the line viewer: what one would do. Readable at 80 columns, harmless.
+"""Compactions as text for the line viewer: what one would do, what one did. Readable at 80 columns, harmless.
 
 The texts name untrusted things (paths, messages): each goes through `one_line`, so that a row stays a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from marextui.context.compaction_diff import CompactionDiff, ItemChange
 from marextui.context.fates import FateRow, totals
 from marextui.context.preview import CompactionPreview
 from marextui.context.sanitise import one_line
 from marextui.tui import formats
+from marextui.tui.items import ordered_sections
 
 FATE_WORDS = {
-    "kept": "kept word for word",
-    "condensed": "condensed into the summary",
-    "omitted": "omitted, can be read back by id",
-    "superseded": "earlier summary, taken into the new one",
+    "kept": "word for word",
+    "condensed": "in the summary instead",
+    "omitted": "can be read back by id",
+    "superseded": "taken into the new summary",
 }
-_LINE = 42
-"""Cells of the text of a row; with the columns before it a row fits 80 columns."""
+_LINE = 40
+"""Cells of the text of a row; with the columns before it, frame and line numbers it fits 80 columns."""
 
 
 def tok(n: int, *, about: bool = False) -> str:
@@ -33,7 +35,7 @@ def messages(n: int) -> str:
 
 def rule(title: str) -> list[str]:
     """A heading inside a text."""
-    return ["", title, "─" * min(len(title), 78)]
+    return ["", title, "=" * min(len(title), 78)]
 
 
 def fate_lines(rows: Sequence[FateRow]) -> list[str]:
@@ -56,7 +58,7 @@ def fate_totals(rows: Sequence[FateRow]) -> list[str]:
 
 def preview_text(p: CompactionPreview) -> str:
     """`/compact preview`."""
-    head = [f"What /compact would do now (compaction {p.cycle}). Nothing was sent, nothing is changed.", ""]
+    head = [f"What /compact would do now (compaction {p.cycle}). Nothing is sent or changed.", ""]
     if p.reason:
         head += [f"Nothing can be compacted: {one_line(p.reason, 300)}."]
         head += [f"The conversation takes {tok(p.tokens_now, about=p.estimated)}, {messages(p.messages_now)}."]
@@ -66,12 +68,56 @@ def preview_text(p: CompactionPreview) -> str:
         head += [
             f"Now      {tok(p.tokens_now, about=p.estimated):>16}  {messages(p.messages_now):>14}",
             f"After    {tok(p.tokens_after):>16}  {messages(p.messages_after):>14}  at most",
-            f"Saved    {tok(p.saved):>16}  at least {share} (the summary may take {tok(p.summary_cap)})",
+            f"Saved    {tok(p.saved):>16}  at least {share} (summary: up to {tok(p.summary_cap)})",
             "",
             f"Kept word for word from {one_line(p.cut, 40)}: {one_line(cut.line if cut else '', 40)}",
             "",
             *fate_totals(p.rows),
         ]
     rows = [*rule("Messages, oldest first"), *fate_lines(p.rows)] if p.rows else []
-    foot = ["", "/compact does it, /compact offline without a model, /compact undo takes it back."] if p.cut else []
+    foot = ["", "/compact does it, /compact offline without a model,", "/compact undo takes it back."] if p.cut else []
     return "\n".join([*head, *rows, *foot])
+
+
+def diff_text(d: CompactionDiff) -> str:
+    """What a compaction changed, for the viewer in its diff colours: "+" is new in the summary, "-" left it."""
+    e = d.entry
+    state = " It was undone: none of this applies any more." if d.undone else ""
+    out = [
+        f"Compaction {e.cycle} ({one_line(e.trigger, 20)}), summary by {one_line(e.summarizer, 60)} "
+        f"in {formats.duration(e.seconds)}.{state}",
+        "",
+        f"Before   {tok(e.tokens_before):>16}  {messages(e.messages_before):>14}",
+        f"After    {tok(e.tokens_after):>16}  {messages(e.messages_after):>14}",
+        "",
+        *fate_totals(d.rows),
+        *rule("Summary: + new, = carried over, - superseded or done"),
+        *_summary_lines(d),
+    ]
+    gone = d.changed("gone")
+    if gone:
+        out += [*rule("No longer in the summary"), *(f"- {_item(c)}" for c in gone)]
+    if d.memory:
+        out += [*rule("Kept in long-term memory (MEMORY.md)"), *(f"* {one_line(f, 300)}" for f in d.memory)]
+    out += [*rule("Messages of the view before it, oldest first"), *fate_lines(d.rows)]
+    return "\n".join(out)
+
+
+def _summary_lines(d: CompactionDiff) -> Iterator[str]:
+    """Sections in their order, the two that people check first at the top (P18)."""
+    for section in ordered_sections(d.entry.summary):
+        mine = [c for c in d.items if c.section == section.title and c.change != "gone"]
+        if not mine:
+            continue
+        yield one_line(section.title, 80)
+        for change in mine:
+            sign = {"new": "+", "carried": "="}.get(change.change, "-")
+            note = "" if sign != "-" else f", {change.change}"
+            by = f' by "{one_line(change.by, 120)}"' if change.by else ""
+            yield f"{sign} {_item(change)}{note}{by}"
+
+
+def _item(change: ItemChange) -> str:
+    first, last = change.item.first_cycle, change.item.last_cycle
+    tag = f"(cycle {last})" if first == last else f"(cycles {first}-{last})"
+    return f"{one_line(change.item.text, 300)} {tag}"

@@ -363,3 +363,42 @@ async def test_a_preview_during_a_turn_is_answered_at_once(rig) -> None:
     assert (await r.engine.preview_compaction()).rows[-1].line == "slow"
     hold.go.set()
     await r.until(lambda e: isinstance(e, TurnFinished))
+
+
+# --- diff ---------------------------------------------------------------------------------------------------------
+
+
+async def test_the_diff_of_a_compaction_is_what_its_preview_said(rig) -> None:
+    """Row for row; with the facts that went to memory; also after a restart and after the undo."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY), say(SUMMARY.replace("tests pass", "tests fail"))]))
+    await fill(r, 5)
+    await compact(r)
+    await fill(r, 4)
+    seen = await r.engine.preview_compaction()
+    await compact(r)
+    diff = await r.engine.compaction_diff(2)
+    assert diff is not None
+    assert diff.rows == seen.rows
+    assert diff.entry == r.of(CompactionFinished)[-1].entry
+    assert {c.item.text for c in diff.changed("new")} >= {"tests fail"}
+    first = await r.engine.compaction_diff(1)
+    assert first is not None
+    assert any("keep the old API" in fact for fact in first.memory)
+    await undo(r)
+    await r.engine.close()
+    again = await rig(wanted=r.engine.session.id, ids=RandomIds())
+    later = await again.engine.compaction_diff(2)
+    assert later is not None
+    assert (later.rows, later.items, later.undone) == (diff.rows, diff.items, True)
+    assert await again.engine.compaction_diff(3) is None
+
+
+async def test_looking_at_a_diff_costs_nothing(rig) -> None:
+    """Case 48."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    assert await r.engine.compaction_diff(1) is None
+    await fill(r, 5)
+    await compact(r)
+    records, sent, before, mark = await r.records(), len(r.chat.requests), view(r), len(r.events)
+    assert await r.engine.compaction_diff(1) is not None
+    assert (await r.records(), len(r.chat.requests), view(r), len(r.events)) == (records, sent, before, mark)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from marextui.context.compaction_diff import CompactionDiff
 from marextui.context.entries import Entry, MessageAdded, Record
 from marextui.context.fates import FateRow
 from marextui.context.messages import Message
@@ -111,6 +112,7 @@ class FakeEngine:
     )
     status_report: StatusReport | None = None
     preview: CompactionPreview = PREVIEW
+    diffs: dict[int, CompactionDiff] = field(default_factory=dict)
     endpoint_problem: str = ""
     export_error: OSError | None = None
     opens: bool = True
@@ -193,6 +195,10 @@ class FakeEngine:
     async def preview_compaction(self) -> CompactionPreview:
         self.commands.append(("preview_compaction",))
         return self.preview
+
+    async def compaction_diff(self, cycle: int) -> CompactionDiff | None:
+        self.commands.append(("compaction_diff", cycle))
+        return self.diffs.get(cycle)
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None:
         self.commands.append(("answer_permission", request_id, answer, reason))

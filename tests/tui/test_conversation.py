@@ -336,9 +336,26 @@ async def test_a_compaction_stands_in_its_place_with_its_numbers() -> None:
         assert text.index("Answer 1") < text.index("Compaction 1") < text.index("Answer 2")
         app.pane.reveal(3)
         await settled(pilot)
-        await pilot.press("enter")
+        await pilot.press("space")
         await settled(pilot)
         assert "Use splitlines" in frame(app)
+        assert app.opened == []
+        await pilot.press("space", "enter")
+        await settled(pilot)
+        assert app.opened == [(app.model.at(3).key, "viewer")]
+        assert "Use splitlines" not in frame(app)
+
+
+async def test_a_failed_compaction_has_nothing_to_open() -> None:
+    app = PaneApp()
+    async with running(app) as pilot:
+        app.play(ev.CompactionFailed("manual", "no usable cut", skipped=True))
+        await settled(pilot)
+        app.pane.reveal(0)
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.opened == []
 
 
 async def test_a_huge_answer_is_shortened_and_opens_in_full() -> None:

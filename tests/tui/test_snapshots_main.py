@@ -50,7 +50,7 @@ async def compacted(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     assert isinstance(app, MarexApp)
     app.main.conversation.reveal(3)
     await wait(pilot)
-    await pilot.press("enter")
+    await pilot.press("space")
 
 
 async def streaming(engine: FakeEngine, pilot: Pilot[Any]) -> None:

@@ -55,9 +55,16 @@ def hidden(item: Item) -> int:
         if out or any(len(text) > LINE_CHARS for text in body.splitlines()):
             return max(out, 1)
         return 1 if item.omitted or (item.omission_id and item.chars > len(str(item.output))) else 0
+    if isinstance(item, CompactionItem):
+        return 1 if item.entry is not None else 0
     if is_long(item):
         return max(shorten(item.source, LONG_HEAD, LONG_TAIL)[1], 1)
     return 0
+
+
+def opens_at_once(item: Item) -> bool:
+    """Whether Enter opens the block without expanding it first: Space still expands it."""
+    return isinstance(item, CompactionItem)
 
 
 def expandable(item: Item) -> bool:

@@ -24,7 +24,16 @@ from marextui.tui import windowing
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import OWN_ACTIONS
 from marextui.tui.items import AssistantItem, Item, NoticeItem, TurnItem
-from marextui.tui.panes.cards import AnswerBlock, Block, KeyLabel, expandable, hidden, make_block, outgrown
+from marextui.tui.panes.cards import (
+    AnswerBlock,
+    Block,
+    KeyLabel,
+    expandable,
+    hidden,
+    make_block,
+    opens_at_once,
+    outgrown,
+)
 from marextui.tui.viewmodel import ViewModel
 from marextui.tui.windowing import Limits, Window
 
@@ -436,11 +445,14 @@ class Conversation(Vertical, can_focus=True):
             self._stay_on(item.key)
 
     def action_open(self) -> None:
-        """Expand; an expanded block with something still hidden opens in full, any other folds."""
+        """Expand; an expanded block with something still hidden opens in full, any other folds.
+
+        A compaction opens at once: its diff is what people want of it.
+        """
         item = self.current()
         if item is None:
             self.action_previous()
-        elif expandable(item) and not (item.key in self._expanded and hidden(item)):
+        elif expandable(item) and not (hidden(item) and (item.key in self._expanded or opens_at_once(item))):
             self.action_fold()
         elif hidden(item):
             self.post_message(self.OpenRequested(item, "viewer"))
