@@ -112,7 +112,7 @@ def _names_any(names: Sequence[Mention], view: View) -> bool:
 def must_keep(span: Sequence[Message], *, cycle: int, language: str) -> tuple[Need, ...]:
     """Files changed by calls, the last error, the last test run, the user's constraints, the open request of `span`.
 
-    Most important first. From calls, results and the user's own words only (cases 51, 58, 126).
+    Most important first, within a kind the newest. Only from calls, results and the user's own words (51, 58, 126).
     """
     words = labels(language)
     log = work_log(span)
@@ -141,12 +141,13 @@ def must_keep(span: Sequence[Message], *, cycle: int, language: str) -> tuple[Ne
         told = item(text, failed.message_id, failed.result_id)
         needs.append(Need("error", text, "current state", told, partial(_has_all, [core_of(failed.error)])))
     changed = [r for r in log.files if any(t.kind != "read" and t.status == "done" for t in r.touches)]
-    for record in changed:
+    order = {message_id: n for n, message_id in enumerate(log.order)}
+    for record in sorted(changed, key=lambda r: -order[r.touches[-1].message_id]):
         needs.append(_file_need(record, changed, words, item))
-    for order in order_history(span):
-        if order.kind in {"constraint", "toggle"} and not order.superseded_by:
-            told = item(quoted(order.text, _QUOTE), order.message_id)
-            met = partial(_told, order.text, _SHARED_WORDS)
+    for said_order in reversed(order_history(span)):
+        if said_order.kind in {"constraint", "toggle"} and not said_order.superseded_by:
+            told = item(quoted(said_order.text, _QUOTE), said_order.message_id)
+            met = partial(_told, said_order.text, _SHARED_WORDS)
             needs.append(Need("constraint", told.text, "decisions made", told, met))
     return tuple(needs)
 

@@ -216,6 +216,15 @@ def test_two_files_of_one_name_are_both_told() -> None:
     assert texts(checked, "Files Modified") == ["`a/x.py`: written", "b/x.py: created"]
 
 
+def test_the_newest_files_come_first_when_there_is_no_room_for_all() -> None:
+    span = [user("go")]
+    for n in range(60):
+        span += [calls(n, "Write", file_path=f"src/module_{n:02}.py"), gives(n, "ok")]
+    told = texts(check_summary(summary(), span, cap_chars=1500, needs=("file",)), "Files Modified")
+    assert 5 < len(told) < 40
+    assert told == [f"src/module_{n:02}.py: created" for n in range(59, 59 - len(told), -1)]
+
+
 def test_kinds_that_stand_elsewhere_need_not_be_here() -> None:
     checked = check_summary(summary(), WORK, needs=("tests",))
     assert [r.split(":")[0] for r in checked.repaired] == ["Added to current state"]
