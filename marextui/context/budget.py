@@ -127,6 +127,11 @@ def late_trigger_warning(window: int, reserve: int, system: int, compact_at: flo
     return f"compact_at = {compact_at:g} compacts at {share:.0%} of the window; above 80 % summaries lose detail."
 
 
+def beside_cap(window: int | None) -> int:
+    """Most tokens of what stands beside a summary (work log, facts, orders): 5 % of the window, 200 to 1 500."""
+    return 1500 if window is None else min(1500, max(200, window * 5 // 100))
+
+
 def summary_cap(window: int | None) -> int:
     """Most tokens of a summary (M12, B4): 1 200 from a window of 30 000 on or unknown, else 4 % but at least 700."""
     if window is None or window >= 30_000:

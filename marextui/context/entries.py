@@ -151,6 +151,8 @@ class CompactionCommitted:
     tokens_before: int
     tokens_after: int
     seconds: float
+    beside: str = ""
+    """What code knows for certain of everything before the cut (work log, facts, orders), as it stands in the view."""
 
 
 @dataclass(frozen=True, slots=True)

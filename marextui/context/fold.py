@@ -222,7 +222,7 @@ class Conversation:
         start, compaction = self._cut()
         view: list[Message] = []
         if compaction is not None:
-            view.extend(summary_pair(render_summary(compaction.summary), compaction.cycle))
+            view.extend(summary_pair(summary_text(compaction), compaction.cycle))
             pending = self.pending()
             if pending is not None:
                 view.append(pending)
@@ -309,12 +309,17 @@ def fold(entries: Iterable[Entry]) -> Conversation:
     return conversation
 
 
-def summary_pair(summary_text: str, cycle: int) -> tuple[Message, Message]:
+def summary_text(compaction: CompactionCommitted) -> str:
+    """What a compaction says of everything before its cut: the summary, then what code knows for certain."""
+    return "\n\n".join(t for t in (render_summary(compaction.summary), compaction.beside) if t)
+
+
+def summary_pair(text: str, cycle: int) -> tuple[Message, Message]:
     """The user + assistant pair that stands for everything before the cut (M13, B6).
 
     Ids depend on `cycle` only. The marker stands alone on the first line, so that the pair is recognised by prefix.
     """
     return (
-        Message(f"summary-{cycle}", "user", f"{SUMMARY_MARK}\n{summary_text}", origin="summary"),
+        Message(f"summary-{cycle}", "user", f"{SUMMARY_MARK}\n{text}", origin="summary"),
         Message(f"summary-{cycle}-ack", "assistant", SUMMARY_ACKNOWLEDGEMENT, origin="summary"),
     )

@@ -107,7 +107,7 @@ class Activities:
         """One turn with every way it can end; its closing entry is always written (I5)."""
         state = self.state
         started = state.clock.monotonic()
-        end: TurnEnd = "done"
+        end: TurnEnd = "error"  # what stands if a defect of ours gets through: the turn is closed all the same
         failure: TurnFailed | None = None
         runner: TurnRunner | None = None
         state.bus.emit(TurnStarted(turn))
@@ -119,6 +119,7 @@ class Activities:
             state.bus.enter("loading")
             runner = self._runner(await state.connected())
             await runner.run(turn)
+            end = "done"
         except asyncio.CancelledError:
             end = "interrupted"
         except NoModel as problem:
@@ -128,11 +129,10 @@ class Activities:
         except TurnFailed as problem:
             failure = problem
         except StoreError as problem:
-            end = "error"
             state.store_failed(problem)
-        if failure is not None:
-            end = failure.end
-        await self._close(turn, end, failure, runner, state.clock.monotonic() - started)
+        finally:
+            end = failure.end if failure is not None else end
+            await self._close(turn, end, failure, runner, state.clock.monotonic() - started)
 
     def _runner(self, connection: Connection) -> TurnRunner:
         state = self.state

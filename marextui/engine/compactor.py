@@ -7,33 +7,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from marextui.context.budget import summary_cap
-from marextui.context.cut import Cut, choose_cut, manual_cut
+from marextui.context.beside import beside
+from marextui.context.budget import beside_cap, summary_cap
+from marextui.context.cut import Cut, choose_cut, forced_cut, manual_cut
 from marextui.context.entries import CompactionCommitted, Summary, SummaryItem, Trigger
 from marextui.context.fold import summary_pair
 from marextui.context.fusion import fit, fuse
+from marextui.context.ladder import GOAL_SHARE
 from marextui.context.memory import MemoryEntry, durable_facts
 from marextui.context.messages import Message
 from marextui.context.offline import offline_summary
-from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt
+from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced
 from marextui.context.summary import SummaryRejected, check_reply, parse_summary, render_summary
+from marextui.context.summary_check import check_summary
 from marextui.context.summary_request import summary_messages
 from marextui.engine.bus import Bus
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.ports import Clock
+from marextui.engine.refusal import no_progress
 from marextui.engine.reply import Reply
 from marextui.engine.session import Session
 from marextui.models.types import ChatModel, ChatRequest, ModelError, Usage
 
 SUMMARY_TEMPERATURE = 0.1
 CHARS_PER_TOKEN = 4
+LEAST_SUMMARY_CHARS = 160
 
 
 class MemoryFeed(Protocol):
     """Where durable facts of a compaction go (`store.memory.MemoryStore`)."""
 
     async def feed(self, entry: MemoryEntry) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A compaction that is known to help: where it cuts, the `cap` of its summary in tokens, who writes it."""
+
+    trigger: Trigger
+    cut: Cut
+    cap: int
+    chat: ChatModel | None
+    extra: dict[str, Any]
+    dated: str
+    forced: bool = False
 
 
 @dataclass(slots=True)
@@ -45,6 +63,8 @@ class Compactor:
     meter: Meter
     memory: MemoryFeed
     strategy: Literal["anchored", "regenerative"] = "anchored"
+    beside_tokens: int | None = None
+    """Budget of what stands beside the summary; None: by the window."""
     attempts: Attempts = field(default_factory=Attempts)
     last_failure: str = ""
     usages: list[Usage] = field(default_factory=list)
@@ -66,19 +86,49 @@ class Compactor:
         extra: dict[str, Any],
         dated: str,
         mid_turn: bool = False,
+        ceiling: float | None = None,
     ) -> bool:
         """Try one compaction; True when it was committed. Nothing changes otherwise (M15, I5).
 
         `chat` is the model to ask (None only with `offline`), `extra` goes into the request body, `dated` is the ISO
-        moment of the memory entry. Cancelling before the commit leaves the log untouched. Raises `StoreError`.
+        moment of the memory entry. An automatic one must end at `ceiling` tokens or less, or at 0.8 of the threshold
+        without one: that is proven before anything is asked (I3; Part 2, 4). Cancelling before the commit leaves the
+        log untouched. Raises `StoreError`.
         """
-        started = self.clock.monotonic()
         kept = session.conversation.shown()
         counts = [session.ledger.message(m) for m in kept]
-        cut = self._cut(kept, counts, reading, trigger, mid_turn)
+        cut = self.cut(session, reading, counts, trigger=trigger, mid_turn=mid_turn, ceiling=ceiling)
         if cut is None:
-            reason = _why_no_cut(kept, counts, reading, mid_turn)
+            reason = self._why_no_cut(session, kept, reading, trigger, ceiling)
             return self._fail(session, reading, trigger, reason, "refused")
+        plan = _Plan(trigger, cut, summary_cap(reading.window.tokens), None if offline else chat, extra, dated)
+        return await self._run(session, reading, plan)
+
+    async def force(self, session: Session, reading: Reading, *, room: int, dated: str) -> bool:
+        """Make the history fit `room` tokens with a summary made without a model; False when no cut does.
+
+        The way out when the request could not be sent otherwise (ladder, rung e). Says nothing when it cannot help:
+        the refusal will. Raises `StoreError`.
+        """
+        kept = session.conversation.shown()
+        found = forced_cut(
+            kept,
+            [session.ledger.message(m) for m in kept],
+            cap=summary_cap(reading.window.tokens),
+            overhead=_pair_tokens(session),
+            room=room,
+            used=reading.used,
+            pending=_pending_tokens(session),
+        )
+        if found is None:
+            return False
+        cut, cap = found
+        return await self._run(session, reading, _Plan("overflow", cut, cap, None, {}, dated, forced=True))
+
+    async def _run(self, session: Session, reading: Reading, plan: _Plan) -> bool:
+        started = self.clock.monotonic()
+        kept = session.conversation.shown()
+        cut, trigger = plan.cut, plan.trigger
         span = kept[: cut.index]
         cycle = session.conversation.cycle + 1
         version = session.version
@@ -87,13 +137,13 @@ class Compactor:
         self.bus.enter("compacting")
         self.bus.emit(CompactionStarted(cycle, trigger, kept[cut.index].id, len(span), reading.used))
         try:
-            new = await self._summarise(chat if not offline else None, span, earlier, reading, cycle, extra)
+            new = await self._summarise(plan, span, earlier, reading, cycle)
         except SummaryRejected as problem:
             return self._fail(session, reading, trigger, f"the summary was not usable: {problem}", "failed")
         except ModelError as problem:
             return self._fail(session, reading, trigger, f"the summary could not be made: {problem.message}", "failed")
         merged = new if self.strategy == "regenerative" else fuse(earlier, new, cycle=cycle)
-        summary, archived = fit(merged, summary_cap(reading.window.tokens) * CHARS_PER_TOKEN)
+        summary, archived = _fitted(merged, plan.cap, session)
         pair = summary_pair(render_summary(summary), cycle)
         after = cut.kept_tokens + session.ledger.messages(pair)
         if after >= reading.used:
@@ -106,7 +156,7 @@ class Compactor:
             trigger=trigger,
             cut=kept[cut.index].id,
             summary=summary,
-            summarizer="offline" if offline or chat is None else "model",
+            summarizer="model" if plan.chat is not None else "offline",
             messages_before=len(session.history()),
             messages_after=len(kept) - cut.index + len(pair),
             tokens_before=reading.used,
@@ -114,49 +164,66 @@ class Compactor:
             seconds=round(self.clock.monotonic() - started, 3),
         )
         await session.append(entry)
-        self._remember(session, after, "done")
-        self.last_failure = ""
+        if plan.forced:
+            logged = len(session.conversation.messages)
+            self.attempts = after_forced(self.attempts, messages=logged, used=after)
+        else:
+            self._remember(session, after, "done")
+            self.last_failure = ""
         self.meter.rewritten()
         self.bus.emit(CompactionFinished(entry))
-        await self._feed(session, new, archived, cycle, dated)
+        await self._feed(session, new, archived, cycle, plan.dated)
         return True
 
-    def _cut(
+    def cut(
         self,
-        kept: Sequence[Message],
-        counts: Sequence[int],
+        session: Session,
         reading: Reading,
+        counts: Sequence[int],
+        *,
         trigger: Trigger,
         mid_turn: bool,
+        ceiling: float | None = None,
     ) -> Cut | None:
-        cap = summary_cap(reading.window.tokens)
+        """Where a compaction would cut when the kept messages have `counts` tokens; None when none helps enough."""
+        kept = session.conversation.shown()
+        size = summary_cap(reading.window.tokens) + _pair_tokens(session)
+        pending = _pending_tokens(session)
         if trigger == "manual":
-            return manual_cut(kept, counts, summary_tokens=cap, target=reading.threshold, used=reading.used)
+            return manual_cut(
+                kept, counts, summary_tokens=size, target=reading.threshold, used=reading.used, pending=pending
+            )
         if reading.threshold is None:
             return None
         return choose_cut(
-            kept, counts, summary_tokens=cap, target=reading.threshold, used=reading.used, mid_turn=mid_turn
+            kept,
+            counts,
+            summary_tokens=size,
+            target=max(reading.threshold, ceiling or 0.0),
+            used=reading.used,
+            mid_turn=mid_turn,
+            ceiling=goal_of(reading.threshold) if ceiling is None else ceiling,
+            pending=pending,
         )
 
     async def _summarise(
         self,
-        chat: ChatModel | None,
+        plan: _Plan,
         span: Sequence[Message],
         earlier: Summary | None,
         reading: Reading,
         cycle: int,
-        extra: dict[str, Any],
     ) -> Summary:
-        """The newly cut span as a summary; `chat` None: without a model. Raises `ModelError`, `SummaryRejected`.
+        """The newly cut span as a summary. Raises `ModelError`, `SummaryRejected`.
 
         The regenerative strategy summarises the earlier summary together with the span (P4).
         """
         if self.strategy == "regenerative" and earlier is not None:
             span = (*summary_pair(render_summary(earlier), cycle - 1), *span)
             earlier = None
-        if chat is None:
+        cap = plan.cap
+        if plan.chat is None:
             return await asyncio.to_thread(offline_summary, span, cycle=cycle)
-        cap = summary_cap(reading.window.tokens)
         # Extracting and redacting a large span takes seconds: never in the loop.
         messages = await asyncio.to_thread(
             summary_messages, span, earlier=earlier, window=reading.window.tokens, cap=cap
@@ -166,15 +233,19 @@ class Compactor:
             max_tokens=cap,
             temperature=SUMMARY_TEMPERATURE,
             stream=False,
-            extra=extra,
+            extra=plan.extra,
         )
         reply = Reply("summary", 0, Bus())
-        async for chunk in chat.stream(request):
+        async for chunk in plan.chat.stream(request):
             reply.feed(chunk)
         if reply.usage is not None:
             self.usages.append(reply.usage)
         text = check_reply(reply.body, reply.finish_reason, bool(reply.calls), "".join(reply.reasoning))
-        return parse_summary(text, cycle=cycle, sources=(span[0].id, span[-1].id))
+        parsed = parse_summary(text, cycle=cycle, sources=(span[0].id, span[-1].id))
+        checked = await asyncio.to_thread(
+            check_summary, parsed, span, earlier=earlier, cycle=cycle, cap_chars=cap * CHARS_PER_TOKEN
+        )
+        return checked.summary
 
     async def _feed(
         self, session: Session, new: Summary, archived: Sequence[SummaryItem], cycle: int, dated: str
@@ -203,15 +274,46 @@ class Compactor:
         self.bus.emit(CompactionFailed(trigger, reason, outcome == "refused"))
         return False
 
+    def _why_no_cut(
+        self,
+        session: Session,
+        kept: Sequence[Message],
+        reading: Reading,
+        trigger: Trigger,
+        ceiling: float | None,
+    ) -> str:
+        """Why nothing can be cut, in tokens (M10; Part 2, 4)."""
+        if len(kept) < 2:
+            return "there is nothing to compact yet"
+        newest = max((i for i, m in enumerate(kept) if m.role == "user" and not m.synthetic), default=0)
+        if reading.threshold is None or (trigger == "manual" and newest == 0):
+            return "no usable cut: everything belongs to the newest turn"
+        held = session.ledger.messages(kept[newest:]) + _pending_tokens(session)
+        return no_progress(reading, held, goal_of(reading.threshold) if ceiling is None else ceiling)
 
-def _why_no_cut(kept: Sequence[Message], counts: Sequence[int], reading: Reading, mid_turn: bool) -> str:
-    """Why nothing can be cut, in tokens (M10)."""
-    newest = max((i for i, m in enumerate(kept) if m.role == "user" and not m.synthetic), default=0)
-    if len(kept) < 2:
-        return "there is nothing to compact yet"
-    if newest == 0 and not mid_turn:
-        return "no usable cut: everything belongs to the newest turn"
-    if mid_turn:
-        return "no usable cut: what must be kept of this turn is too large by itself"
-    limit = "" if reading.threshold is None else f" of a threshold of {int(reading.threshold)}"
-    return f"no usable cut: the newest turn alone holds {sum(counts[newest:])} tokens{limit}"
+
+def goal_of(threshold: float) -> float:
+    """Tokens at which an automatic reduction must end, with such a threshold (I3, hysteresis; case 14)."""
+    return GOAL_SHARE * threshold
+
+
+def _pending_tokens(session: Session) -> int:
+    pending = session.conversation.pending()
+    return 0 if pending is None else session.ledger.message(pending)
+
+
+def _pair_tokens(session: Session) -> int:
+    """What a summary costs besides its text."""
+    return session.ledger.messages(summary_pair("", session.conversation.cycle + 1))
+
+
+def _fitted(summary: Summary, cap: int, session: Session) -> tuple[Summary, tuple[SummaryItem, ...]]:
+    """`summary` within `cap` tokens, and the items that had no room: characters are no measure where a script takes a
+    token for each (case 91)."""
+    chars = cap * CHARS_PER_TOKEN
+    while True:
+        fitted, archived = fit(summary, chars)
+        size = session.ledger.text(render_summary(fitted))
+        if size <= cap or chars <= LEAST_SUMMARY_CHARS:
+            return fitted, tuple(archived)
+        chars = max(LEAST_SUMMARY_CHARS, min(chars * 9 // 10, int(chars * cap / size)))

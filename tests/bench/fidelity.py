@@ -1,6 +1,5 @@
 """What survives compaction: planted facts in long conversations, asked for after up to 10 compactions and more.
 
-
     python -m tests.bench.fidelity [--turns N ...] [--window W] [--seed S]
 
 Six kinds of fact are planted (paths, error strings, values that are corrected later among distractors, ids, commands,

@@ -361,3 +361,21 @@ def test_unused_chunks_are_tool_fragments() -> None:
     reply.feed(ToolCallChunk(0, arguments="{}"))
     reply.feed(Finished("stop", None))
     assert reply.message(taken_ids=frozenset()) is None
+
+
+async def test_a_defect_of_ours_closes_the_turn_and_is_told(rig, monkeypatch) -> None:
+    """An unexpected exception is neither swallowed nor leaves the engine waiting."""
+    r = await rig(chat=ScriptedChat([say("never")]))
+
+    def broken() -> None:
+        raise ZeroDivisionError("boom")
+
+    monkeypatch.setattr(type(r.engine.state), "system_part", lambda self: broken())
+    mark = len(r.events)
+    r.engine.submit("hello")
+    with pytest.raises(ZeroDivisionError):  # the gauge at the end of the turn is broken too in this test
+        r.engine.state.reading()
+    await r.until(lambda e: isinstance(e, Notice) and "Internal error" in e.text, after=mark)
+    await r.idle()
+    monkeypatch.undo()
+    assert (await r.ask("again")).end == "done"
