@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marextui.context.ask import searchable
@@ -15,6 +15,7 @@ from tests.property.test_summary_check_properties import spans
 
 
 @given(spans() | any_messages(), st.integers(0, 12))
+@settings(deadline=None)
 def test_probes_of_a_span_are_all_in_the_span(span: tuple[Message, ...], limit: int) -> None:
     """P17: what is expected really stood there; nothing is lost while nothing was cut."""
     probes = extract_probes(span, limit=limit)
@@ -26,6 +27,7 @@ def test_probes_of_a_span_are_all_in_the_span(span: tuple[Message, ...], limit: 
 
 
 @given(spans(), st.integers(0, 20))
+@settings(deadline=None)
 def test_each_probe_is_in_view_or_recalled_or_lost(span: tuple[Message, ...], kept: int) -> None:
     probes = extract_probes(span)
     docs = [Doc(m.id, searchable(m)) for m in span[::2]]
@@ -36,12 +38,14 @@ def test_each_probe_is_in_view_or_recalled_or_lost(span: tuple[Message, ...], ke
 
 
 @given(spans(), st.integers(0, 20))
+@settings(deadline=None)
 def test_a_longer_view_never_loses_a_probe(span: tuple[Message, ...], kept: int) -> None:
     probes = extract_probes(span)
     assert check_probes(probes, span[kept:], ()).in_view <= check_probes(probes, span, ()).in_view
 
 
 @given(logs())
+@settings(deadline=None)
 def test_fetch_reports_of_any_log_add_up(log: Log) -> None:
     """P20: re-fetches and regret are fetches, and every compaction has its report."""
     reports = fetch_reports(log.entries)

@@ -89,7 +89,7 @@ def odd_messages(draw: st.DrawFn) -> tuple[Message, ...]:
 
 
 @given(logs(), SHAPE)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_every_view_of_a_log_is_valid_in_every_shape(log: Log, shape: Shape) -> None:
     """I1: at every request and at the end; parallel and aborted calls, images, reasoning, compactions, undo."""
     state = Conversation()
@@ -101,7 +101,7 @@ def test_every_view_of_a_log_is_valid_in_every_shape(log: Log, shape: Shape) -> 
 
 
 @given(any_messages() | odd_messages(), SHAPE)
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_conversion_is_total(messages: tuple[Message, ...], shape: Shape) -> None:
     """I1, cases 17–21, 87: disorder, strange ids, unknown parts, hostile arguments."""
     assert shape_violations(to_shape(messages, shape), shape) == ()
@@ -119,6 +119,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 @given(logs(), SHAPE)
+@settings(deadline=None)
 def test_no_text_of_a_view_is_lost_by_conversion(log: Log, shape: Shape) -> None:
     """Case 87: every solid text, and every image that the provider takes, stands in the fragment."""
     state = Conversation()
@@ -135,6 +136,7 @@ def test_no_text_of_a_view_is_lost_by_conversion(log: Log, shape: Shape) -> None
 
 
 @given(logs(), SHAPE)
+@settings(deadline=None)
 def test_a_request_begins_with_the_one_before_it_in_every_shape(log: Log, shape: Shape) -> None:
     """I7, case 107: message by message, but for the text at the very end, which may grow."""
     state, last = Conversation(), None
@@ -149,6 +151,7 @@ def test_a_request_begins_with_the_one_before_it_in_every_shape(log: Log, shape:
 
 
 @given(logs(), SHAPE)
+@settings(deadline=None)
 def test_conversion_is_deterministic_and_leaves_the_messages_alone(log: Log, shape: Shape) -> None:
     state = Conversation()
     for entry in log.entries:
@@ -180,6 +183,7 @@ def _groups(value: Any, shape: Shape) -> list[tuple[int, int]]:
 
 
 @given(logs(), SHAPE)
+@settings(deadline=None)
 def test_calls_and_results_are_equal_in_number(log: Log, shape: Shape) -> None:
     """Cases 17, 18: counted by hand; none vanishes on the way."""
     state = Conversation()
@@ -202,7 +206,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 @given(logs(max_turns=3), SHAPE, st.data())
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_validators_see_a_missing_tool_message_or_a_repeated_one(log: Log, shape: Shape, data: st.DataObject) -> None:
     """The validators are not blind: a call or result taken out or doubled is always seen."""
     state = Conversation()
@@ -255,6 +259,7 @@ def _is_tool(item: dict[str, Any]) -> bool:
     ),
     SHAPE,
 )
+@settings(deadline=None)
 def test_validators_answer_for_any_value(value: object, shape: Shape) -> None:
     """Files may hold anything: sentences, never an exception."""
     assert all(isinstance(v, str) and v for v in shape_violations(value, shape))

@@ -73,7 +73,7 @@ def checked(summary: Summary, span: tuple[Message, ...], cap: int | None) -> Che
 
 
 @given(summaries(), spans(), CAPS)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_checking_is_idempotent_and_deterministic(summary: Summary, span: tuple[Message, ...], cap: int | None) -> None:
     once = checked(summary, span, cap)
     if once is not None:
@@ -84,7 +84,7 @@ def test_checking_is_idempotent_and_deterministic(summary: Summary, span: tuple[
 
 
 @given(summaries(), spans(), CAPS)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_every_name_in_a_checked_summary_occurs_in_its_span(
     summary: Summary, span: tuple[Message, ...], cap: int | None
 ) -> None:
@@ -97,6 +97,7 @@ def test_every_name_in_a_checked_summary_occurs_in_its_span(
 
 
 @given(summaries(), spans(), CAPS)
+@settings(deadline=None)
 def test_nothing_honest_is_lost(summary: Summary, span: tuple[Message, ...], cap: int | None) -> None:
     """I6: every item stays, is handed back by the cap, or is named in a problem."""
     once = checked(summary, span, cap)
@@ -108,6 +109,7 @@ def test_nothing_honest_is_lost(summary: Summary, span: tuple[Message, ...], cap
 
 
 @given(summaries(), spans(), st.integers(500, 5000))
+@settings(deadline=None)
 def test_the_cap_holds(summary: Summary, span: tuple[Message, ...], cap: int) -> None:
     once = checked(summary, span, cap)
     if once is not None:
@@ -115,6 +117,7 @@ def test_the_cap_holds(summary: Summary, span: tuple[Message, ...], cap: int) ->
 
 
 @given(logs() | any_messages(), st.sampled_from(["", "French"]))
+@settings(deadline=None)
 def test_any_span_can_be_checked(history: Log | tuple[Message, ...], language: str) -> None:
     """Disorder, images, CJK, empty parts: never an exception but the refusal."""
     span = history.messages if isinstance(history, Log) else history

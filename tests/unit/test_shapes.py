@@ -214,6 +214,15 @@ def test_written_one_message_a_line_with_the_system_part_first() -> None:
     assert write_shape(VIEW, "openai") == to_shape(VIEW, "openai")
 
 
+@pytest.mark.parametrize(("depth", "kept"), [(60, True), (90, False)])
+def test_arguments_nested_beyond_what_protocol_buffers_take_are_sent_as_text(depth: int, kept: bool) -> None:
+    deep = '{"a":' * depth + "1" + "}" * depth
+    view = (user("go"), Message("a", "assistant", "", (ToolCall("c1", "Read", deep),), origin="model"), result("c1"))
+    args = to_shape(view, "gemini")["contents"][1]["parts"][0]["functionCall"]["args"]
+    assert ("malformed" not in args) == kept
+    assert kept or args["malformed"] == deep
+
+
 # The validators, one broken fragment per rule
 
 

@@ -168,6 +168,12 @@ def test_what_the_user_says_too_stays() -> None:
     assert HOSTILE in texts(check_summary(summary(decisions=f"- {HOSTILE}"), agreed))
 
 
+def test_a_decision_that_quotes_a_tool_for_its_reason_stays() -> None:
+    span = (*WORK, says("I retry with a longer expiry because of it.", 9))
+    decision = "I retry with a longer expiry because tests/test_cache.py F E TimeoutError: expired too early 1 failed"
+    assert decision in texts(check_summary(summary(decisions=f"- {decision}"), span))
+
+
 def test_a_tools_words_may_describe_the_state() -> None:
     state = "tests/test_cache.py F E TimeoutError: expired too early"
     assert state in texts(check_summary(summary(state=f"- {state}"), WORK), "Current State")
@@ -259,6 +265,13 @@ def test_a_tool_only_session_is_told_to_its_end() -> None:
     assert not any("first third" in p for p in checked.problems)
 
 
+@pytest.mark.parametrize("rounds", range(5, 12))
+def test_a_third_never_ends_between_a_call_and_its_result(rounds: int) -> None:
+    checked = check_summary(summary(), long_span(rounds))
+    assert len(checked.repaired) > 3
+    assert not any("no result yet" in t for t in texts(checked))
+
+
 def test_a_short_span_has_no_thirds() -> None:
     assert not any("third" in p for p in check_summary(summary(), WORK[:4]).problems)
 
@@ -320,6 +333,14 @@ def test_checking_twice_changes_nothing(cap: int | None) -> None:
             twice = check_summary(once.summary, span, cap_chars=cap)
             assert twice.summary == once.summary
             assert twice.repaired == ()
+
+
+def test_what_code_adds_needs_no_proof_even_where_it_is_shown_cleaned() -> None:
+    """A terminal sequence in a path is not shown, so that the name as shown occurs nowhere."""
+    span = (user("go"), calls(1, "Write", file_path="src/a\x1b[31modd.py"), gives(1, "ok"))
+    once = check_summary(summary(), span)
+    assert texts(once, "Files Modified") == ["src/aodd.py: created"]
+    assert check_summary(once.summary, span).summary == once.summary
 
 
 def test_the_offline_summary_passes_its_own_check() -> None:
