@@ -39,7 +39,7 @@ class Fact:
     superseded_by: str = ""
     speaker: Speaker = "tool"
     last: int = 0
-    """Position of the last message it stands in, counted from 1."""
+    """Position of the last message it stands in, counted from 1; system messages and summaries are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +244,8 @@ def index_facts(messages: Sequence[Message]) -> tuple[Fact, ...]:
     """
     index = _Index()
     about: dict[str, _About] = {}
-    for position, message in enumerate(messages, 1):
-        if message.role == "system" or message.synthetic:
-            continue
+    told_by = [m for m in messages if m.role != "system" and not m.synthetic]
+    for position, message in enumerate(told_by, 1):
         for call in message.tool_calls:
             about[call.id] = _about(call)
         for told in _told(message, about):
@@ -257,10 +256,10 @@ def index_facts(messages: Sequence[Message]) -> tuple[Fact, ...]:
                 index.take(message, position, told, found, pasted)
                 index.count_tokens(message, position, text)
     facts = [f for f in index.facts if not _secret(f)]
-    places = {m.id: n for n, m in enumerate(messages, 1)}
+    places = {m.id: n for n, m in enumerate(told_by, 1)}
     facts.extend(
         Fact("constraint", o.text, o.text, o.message_id, 1, o.superseded_by, "user", places[o.message_id])
-        for o in order_history(messages)
+        for o in order_history(told_by)
         if o.kind in {"constraint", "toggle"}
     )
     return tuple(sorted(facts, key=lambda f: places[f.message_id]))

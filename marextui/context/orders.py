@@ -55,9 +55,8 @@ class Order:
     superseded_by: str = ""
 
 
-def _kind(message: Message, sentence: str) -> OrderKind | None:
-    """What a sentence of a user is, None when it orders nothing."""
-    own = unquoted(sentence)
+def _kind(message: Message, sentence: str, own: str) -> OrderKind | None:
+    """What a sentence of a user is, None when it orders nothing; `own` is the sentence without what it quotes."""
     if is_permission(own):
         return "approval"
     if is_lift(own):
@@ -88,12 +87,17 @@ def _orders_in(message: Message, before: Message | None) -> list[Order]:
     if not words:
         return []
     found: list[Order] = []
-    if says_yes(words) and before is not None and before.role == "assistant":
-        found.append(Order("approval", words, message.id, scope_of(words)))
-    for sentence in _whole(sentences(words)):
+    told = _whole(sentences(words))
+    if told and says_yes(words) and before is not None and before.role == "assistant":
+        found.append(Order("approval", told[0], message.id, scope_of(words)))
+    blanked, at = unquoted(words), 0
+    for sentence in told:
+        here = words.find(sentence, at)
+        at = here + len(sentence) if here != -1 else at
+        own = blanked[here:at] if here != -1 else unquoted(sentence)
         if len(found) >= _PER_MESSAGE or not 4 <= len(sentence) <= _MAX_SENTENCE:
             continue
-        kind = _kind(message, sentence)
+        kind = _kind(message, sentence, own)
         if kind is not None and not (kind == "approval" and found and found[0].kind == "approval"):
             found.append(Order(kind, sentence, message.id, scope_of(sentence)))
     return found

@@ -27,7 +27,9 @@ _PROGRAM = re.compile(
 _ECHO = re.compile(
     r"\s*(?:<(?:returncode|output|stdout|function_results)\b|diff --git |OBSERVATION:|EXECUTION RESULT)", re.I
 )
-_QUOTED = re.compile(r"“[^”\n]{0,600}”|«[^»\n]{0,600}»|(?<!\w)\"[^\"\n]{0,600}\"(?!\w)|`[^`\n]{0,600}`|„[^“\n]{0,600}“")
+_QUOTED = re.compile(
+    r"“[^”]{0,2000}”|«[^»]{0,2000}»|„[^“”]{0,2000}[“”]|(?<!\w)\"[^\"\n]{0,2000}\"(?!\w)|`[^`\n]{0,600}`"
+)
 
 
 def is_echo(message: Message) -> bool:
@@ -56,9 +58,12 @@ def is_request(message: Message) -> bool:
     return bool(message.text.strip()) or (not isinstance(message.content, str) and bool(message.content))
 
 
+BLANKED = "…"
+
+
 def unquoted(text: str) -> str:
-    """`text` with what stands in quotation marks or backticks blanked, so that only the speaker's own words remain."""
-    return _QUOTED.sub(" … ", text)
+    """`text` with each character in quotation marks or backticks as `BLANKED`: only the speaker's own words remain."""
+    return _QUOTED.sub(lambda m: BLANKED * len(m.group()), text)
 
 
 def saying(message: Message, text: str) -> Message:
