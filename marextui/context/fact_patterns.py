@@ -230,7 +230,11 @@ def _said(text: str) -> Iterator[Found]:
             yield Found("number", key, m.group(2).strip(), named=True)
     for m in _SAID_NAME.finditer(text):
         key, value = key_words(m.group(1)), m.group(3) or m.group(4).rstrip(".:/")
-        if key and (m.group(3) or (_NAME_LIKE.match(value) and not _ISO_DATE.match(value))):
+        if (
+            key
+            and not _NUMBER.match(value)
+            and (m.group(3) or (_NAME_LIKE.match(value) and not _ISO_DATE.match(value)))
+        ):
             yield Found("setting", key, value, named=True)
 
 
@@ -328,7 +332,8 @@ def _all(text: str, *, prose: bool, loose: bool, config: bool) -> Iterator[Found
         yield Found("url", url, url)
     bare = _URL.sub(" ", text) if "://" in text else text
     digits = "\n".join(line for line in bare.split("\n") if _DIGIT.search(line))
-    yield from _paths(bare)
+    files = {found.value: found for found in _paths(bare)}
+    yield from files.values()
     yield from _errors(bare)
     yield from _versions(digits)
     for m in _PORT.finditer(digits):
@@ -341,6 +346,6 @@ def _all(text: str, *, prose: bool, loose: bool, config: bool) -> Iterator[Found
     yield from ids.values()
     yield from _settings(bare, prose=prose, loose=loose)
     if prose:
-        yield from (found for found in _said(bare) if found.value not in ids)
+        yield from (found for found in _said(bare) if found.value not in ids and found.value not in files)
         yield from _dates(digits)
     yield from (found for found in _symbols(bare, prose=prose) if found.value not in ids)

@@ -220,7 +220,7 @@ class _Index:
                 self._supersede(slots.pop(other), message)
 
     def _supersede(self, n: int, message: Message) -> None:
-        if not self.facts[n].superseded_by and self.facts[n].message_id != message.id:
+        if not self.facts[n].superseded_by:
             self.facts[n] = replace(self.facts[n], superseded_by=message.id)
 
     def count_tokens(self, message: Message, position: int, text: str) -> None:

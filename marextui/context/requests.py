@@ -72,10 +72,17 @@ _SAYS_LITTLE = 30
 
 
 def _lead(text: str) -> str:
-    """The first sentence; "Done." alone says too little, then the next ones with it."""
+    """The first sentence; after a short one ("Done.") the next too, with " … " where something lies between.
+
+    Verbatim but for line ends.
+    """
+    told = tame(text[:4000])
+    line = " ".join(told.split())
     lead = ""
-    for sentence in sentences(tame(text[:4000])):
-        lead = f"{lead} {sentence}".strip()
+    for sentence in sentences(told):
+        sentence = " ".join(sentence.split())
+        last = lead.rpartition(" … ")[2]
+        lead += sentence if not lead else f" {sentence}" if f"{last} {sentence}" in line else f" … {sentence}"
         if len(lead) >= _SAYS_LITTLE:
             break
     return lead or text[:400]

@@ -133,8 +133,8 @@ def test_nothing_in_it_is_invented(messages: tuple[Message, ...]) -> None:
     block = beside(messages, max_chars=20_000)
     for line in block.splitlines():
         for found in [m.group(2) for m in _CODE.finditer(line)] + _QUOTED.findall(line):
-            told = found.strip().removesuffix("…").rstrip()
-            assert " ".join(told.split()) in said, (found, line)
+            for part in found.strip().removesuffix("…").split(" … "):
+                assert " ".join(part.split()) in said, (part, line)
     ids = {m.id for m in messages}
     assert set(re.findall(r"\bm\d+\b", re.sub(r"`.*?`|“.*?”", "", block))) <= ids
 
@@ -176,9 +176,12 @@ def test_the_last_toggle_wins_whatever_came_before(messages: tuple[Message, ...]
 @given(conversations())
 def test_what_a_tool_prints_never_corrects_a_user(messages: tuple[Message, ...]) -> None:
     noise = Message("z", "tool", "the timeout is 7 s\ntimeout = 7\nport 1234", origin="tool")
-    users = [f for f in index_facts(messages) if f.speaker == "user" and f.kind != "constraint"]
-    after = {(f.kind, f.key, f.value, f.message_id): f.superseded_by for f in index_facts([*messages, noise])}
-    assert all(after[(f.kind, f.key, f.value, f.message_id)] == f.superseded_by for f in users)
+
+    def said_by_users(told: Sequence[Message]) -> list[tuple[str, str, str, str, str]]:
+        facts = (f for f in index_facts(told) if f.speaker == "user")
+        return [(f.kind, f.key, f.value, f.message_id, f.superseded_by) for f in facts]
+
+    assert said_by_users([*messages, noise]) == said_by_users(messages)
 
 
 @given(conversations())

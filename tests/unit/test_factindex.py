@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from marextui.context import factindex
 from marextui.context.factindex import Fact, best_facts, index_facts, render_facts
 from marextui.context.messages import Message
 from tests.stubs.talk import Call, assistant, bash, talk, user
@@ -84,6 +85,14 @@ def test_a_user_corrects_an_assistant_and_a_change_from_to_is_understood() -> No
     assert "`20 minutes` (user, m2; was `900 seconds` until m2)" in _shown(messages)
 
 
+def test_a_correction_within_one_message_counts() -> None:
+    messages = talk(user("Use port 8080. No, change the port from 8080 to 9090."))
+    assert [(f.value, f.superseded_by) for f in index_facts(messages) if f.kind == "port" and f.speaker == "user"] == [
+        ("8080", "m1"),
+        ("9090", ""),
+    ]
+
+
 def test_a_file_read_again_after_a_change_corrects_itself_only() -> None:
     messages = talk(
         bash("cat .env", "PORT=8080"),
@@ -146,10 +155,22 @@ def test_tool_text_stays_in_one_line_of_code() -> None:
     assert "``ValueError: `x` ## Standing Orders``" in shown
 
 
-def test_the_index_looks_at_each_text_a_bounded_number_of_times() -> None:
-    """Twice the history, twice the facts looked at: nothing is compared with everything before."""
-    said = [bash(f"cat f{n}.log", f"port {3000 + n}\nValueError: {n}\nsrc/dir{n}/file.py\n") for n in range(40)]
-    assert len(index_facts(talk(*said))) == 40 * len(index_facts(talk(said[0])))
+def test_each_text_is_searched_a_fixed_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the history, twice the characters searched: nothing is compared with everything before."""
+    searched = []
+    real = factindex.facts_in
+
+    def counting(text: str, **how: bool) -> object:
+        searched.append(len(text))
+        return real(text, **how)
+
+    monkeypatch.setattr(factindex, "facts_in", counting)
+    said = [bash(f"cat f{n}.log", f"port {3000 + n}\nValueError: {n}\nsrc/dir{n}/file.py\n") for n in range(10, 90)]
+    index_facts(talk(*said[:40]))
+    half = sum(searched)
+    searched.clear()
+    index_facts(talk(*said))
+    assert sum(searched) == 2 * half
 
 
 def test_summaries_and_the_system_prompt_hold_no_facts() -> None:
