@@ -63,7 +63,7 @@ _ERROR = re.compile(
     r"\s*(?:"
     r"[\w.]*(?:Error|Exception|Failure|Panic|Exit|Interrupt)(?:\s*[:(]|\s*$)"
     r"|(?:fatal|panic|erreur|fehler)\b[^:!]{0,40}[:!]"
-    r"|(?:\S+:\s*)*(?:error|ERROR|Error)\b(?:\[\w+\]|\s+\w+\d+)?\s*:"
+    r"|(?:[^\s:]*:[ \t]*){0,6}(?:error|ERROR|Error)\b(?:\[\w+\]|\s+\w+\d+)?\s*:"
     r"|E\s{2,}\S|FAILED\b|FAIL\b|ERROR\b|--- FAIL:|error\[\w+\]|npm ERR!|\S+\(\d+,\d+\): error "
     r"|\S+ - \w*(?:Error|Exception)\b"
     r"|.*(?:command not found|No such file or directory|Permission denied|Segmentation fault|segmentation fault)"

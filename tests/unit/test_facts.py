@@ -208,3 +208,11 @@ def test_commands() -> None:
     assert commands(_call("Read", file_path="a")) == ()
     assert commands(Message("a", "assistant", "I look.\n```mswea_bash_command\nls\n```")) == ("ls",)
     assert call_command(ToolCall("c", "Bash", '{"input": "Find it\\n\\n`grep -rn x .`"}')) == "grep -rn x ."
+
+
+def test_error_lines_are_found_in_linear_time() -> None:
+    """A tool output of many colons must not stop the loop: prefixes are bounded, not tried in every combination."""
+    hostile = "a:" * 900 + "x"
+    assert error_lines(hostile) == ()
+    assert error_lines("src/app.py:10:4: error: bad") == ("src/app.py:10:4: error: bad",)
+    assert error_lines("gcc: main.c:3: error: x") == ("gcc: main.c:3: error: x",)
