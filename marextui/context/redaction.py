@@ -1,80 +1,165 @@
 """Secrets are replaced before text reaches a disk or a second model (cases 135, 137; I10).
 
-Patterns are those of well-known key formats plus assignments to names that say what they hold. The kind stays, so that
-a reader knows something was there.
+Three kinds of evidence: the published form of a key, its place (a bearer header, the password of an address, the body
+of a private key), and a value assigned to a name that says what it holds. The last one asks the value for a sign of
+being a secret, because code assigns to such names all day long.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from hashlib import sha256
 
-_PRIVATE_KEY = re.compile(
-    r"-----BEGIN (?P<what>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----.*?(?:-----END (?P=what)-----|\Z)", re.DOTALL
-)
+from marextui.context.secret_forms import FORMS
+from marextui.context.secret_values import holds_secrets, is_secret_value
 
-_FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern))
-    for kind, pattern in (
-        ("anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
-        ("api key", r"\bsk-(?:proj-|or-v1-|svcacct-|live-|test-)?(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,}"),
-        ("stripe key", r"\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}"),
-        ("github token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
-        ("gitlab token", r"\bglpat-[A-Za-z0-9_-]{16,}"),
-        ("aws key", r"\b(?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{16}\b"),
-        ("google key", r"\bAIza[A-Za-z0-9_-]{35}"),
-        ("slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-        ("hugging face token", r"\bhf_[A-Za-z0-9]{20,}"),
-        ("package registry token", r"\b(?:npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{40,})"),
-        ("telegram token", r"\b\d{8,10}:AA[A-Za-z0-9_-]{32,}"),
-        ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    )
-)
-
-_BEARER = re.compile(
-    r"(?i)\b(authorization\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+|\bbearer\s+)([A-Za-z0-9._~+/=-]{12,})"
-)
-_URL_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"']{0,200}:)([^\s/@\"'$<{]{3,200})(@)", re.IGNORECASE)
-
-_NAME = (
-    r"[A-Za-z0-9_.-]{0,40}(?:password|passwd|passphrase|pwd|secret|api[_-]?key|apikey|access[_-]?key|private[_-]?key"
-    r"|auth[_-]?token|access[_-]?token|refresh[_-]?token|client[_-]?secret|mot[ _]de[ _]passe)[A-Za-z0-9_-]{0,40}"
-    r"|[A-Z0-9_]{0,40}TOKEN|token"
-)
-_ASSIGNED = re.compile(
-    rf"(?P<name>(?<![\w.-])(?:{_NAME}))(?P<op>[\"']?\s*(?::=|=>|[:=])\s*)"
-    r"(?:(?P<q>[\"'])(?P<quoted>[^\"'\n]{4,}?)(?P=q)|(?P<bare>[^\s\"',;&|)}\]<>]{6,}))",
-    re.IGNORECASE,
-)
-_NO_SECRET = re.compile(
-    r"\[redacted|\$|\{|<|%|os\.|env|process\.|getenv|config|self\.|settings|none$|null$|true$|false$|undefined$"
-    r"|your[_-]|changeme|example|placeholder|x{4,}$|\*+$|\.{3}|str\b|string\b|int\b|bool\b|optional|\w+\(|[a-z_]+\.[a-z_]+",
-    re.IGNORECASE,
-)
+_SHORT, _LONG = 16, 64
+"""Characters: below, and above which the placeholder tells the length class of what it stands for."""
 
 
-def _assigned(m: re.Match[str]) -> str:
-    value = m.group("quoted") or m.group("bare")
-    if _NO_SECRET.match(value):
-        return m.group()
-    # a bare word after a bare name may be prose or code ("token: string", "secret = value"): ask for a sign of a secret
-    name = m.group("name").lower()
-    strong = any(w in name for w in ("pass", "pwd", "secret"))
-    if m.group("bare") and not strong and not (re.search(r"\d", value) and len(value) >= 12):
-        return m.group()
-    kind = "password" if "pass" in name or "pwd" in name else "secret"
-    q = m.group("q") or ""
-    return f"{m.group('name')}{m.group('op')}{q}[redacted: {kind}]{q}"
+def placeholder(kind: str, secret: str) -> str:
+    """What stands for `secret`: its kind, a fingerprint by which equal secrets are recognised, its length class.
+
+    A fingerprint of a short secret is two digits only: with more, a guess at a password could be confirmed.
+    """
+    digest = sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+    if len(secret) < _SHORT:
+        return f"[redacted: {kind} #{digest[:2]}, short]"
+    return f"[redacted: {kind} #{digest[:4]}{', long' if len(secret) > _LONG else ''}]"
 
 
 def redact(text: str) -> str:
-    """`text` with secrets replaced by `[redacted: kind]`; idempotent, everything else unchanged.
+    """`text` with secrets replaced by `[redacted: kind #3f2a]`; idempotent, everything else unchanged; linear in time.
 
-    Private keys, tokens of known formats, bearer headers, passwords in URLs, and values assigned to names such as
-    `password` or `API_KEY`. Placeholders, variables and code expressions are left alone.
+    Placeholders, variables, type annotations and code expressions are left alone.
     """
-    text = _PRIVATE_KEY.sub("[redacted: private key]", text)
-    for kind, pattern in _FORMATS:
-        text = pattern.sub(f"[redacted: {kind}]", text)
-    text = _BEARER.sub(r"\1[redacted: token]", text)
-    text = _URL_PASSWORD.sub(r"\1[redacted: password]\3", text)
-    return _ASSIGNED.sub(_assigned, text)
+    text = _private_keys(text)
+    for form in FORMS:
+        spans = [m.span("secret") for m in form.found_in(text) if "[redacted:" not in m.group("secret")]
+        if spans:
+            text = _replaced(text, form.kind, spans)
+    return _assignments(text)
+
+
+def redact_value(name: str, value: str) -> str:
+    """`value` as it stands under the key `name` of a JSON object: redacted as `name: "value"` would be in text."""
+    clean = redact(value)
+    if clean != value or "[redacted:" in value:
+        return clean
+    found = _NAME.search(_lower(name))
+    if found and found.end() == len(name) and is_secret_value(name, found.group("word"), value, quoted=True):
+        return placeholder(_kind(found.group("word")), value)
+    return value
+
+
+def _replaced(text: str, kind: str, spans: Iterable[tuple[int, int]]) -> str:
+    out: list[str] = []
+    at = 0
+    for start, end in sorted(spans):
+        if start >= at:
+            out += [text[at:start], placeholder(kind, text[start:end])]
+            at = end
+    return "".join((*out, text[at:]))
+
+
+_PEM_MARK = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_BODY = re.compile(r"[\sA-Za-z0-9+/=:,.→|>\\-]{1,20000}")
+"""What can follow the first line of a key whose end was cut off: base64, headers, line numbers, escaped line ends."""
+
+
+def _private_keys(text: str) -> str:
+    """Private keys with everything between their two lines; one cut in the middle goes as far as its body does."""
+    if "PRIVATE KEY" not in text:
+        return text
+    marks = list(_PEM_MARK.finditer(text))
+    out: list[str] = []
+    at = 0
+    for n, mark in enumerate(marks):
+        if mark.group(1) != "BEGIN" or mark.start() < at:
+            continue
+        following = marks[n + 1] if n + 1 < len(marks) else None
+        if following is not None and following.group(1) == "END" and following.start() - mark.end() < 40_000:
+            end, body = following.end(), text[mark.end() : following.start()]
+        else:
+            found = _PEM_BODY.match(text, mark.end(), following.start() if following else len(text))
+            body = found.group() if found else ""
+            end = mark.end() + len(body.rstrip())
+        if sum(c.isalnum() for c in body) < 6 or "[redacted:" in body or _is_code(body):
+            continue  # a mention of the first line, in code or prose
+        out += [text[at : mark.start()], placeholder("private key", body.strip())]
+        at = end
+    return "".join((*out, text[at:]))
+
+
+def _is_code(body: str) -> bool:
+    return ('"' in body or "'" in body) and not re.search(r"[A-Za-z0-9+/=]{16}", body)
+
+
+_WORD = r"(?P<word>pass(?:word|wd|phrase|wort)|pwd|mot[ _-]de[ _-]passe|contrase[nñ]a|secret|credential|token|key)"
+_SUFFIX = r"(?P<suffix>[\w-]{0,40}+)"
+_NAME = re.compile(_WORD + _SUFFIX)
+_ASSIGNED = re.compile(
+    _WORD + _SUFFIX + r"(?P<op>\\{0,3}[\"'`*]{0,3}[)\]]?[ \t]{0,8}(?:=>|:=|==?|:)[ \t]{0,8}"
+    r"|[ \t]{1,3}(?:is|was|est)[ \t]{0,2}:?[ \t]{1,3}|[ \t]{1,4})(?P<quote>\\{0,3}[\"'`])?"
+)
+_BARE = re.compile(r"[^\s\"'`,;&|(){}\[\]<>]{4,4096}+")
+_QUOTED_MAX = 4096
+_LEFT = 48
+_LEFT_NAME = re.compile(r"[\w.-]*\Z")
+
+
+def _lower(text: str) -> str:
+    """Lower case with every character in its place (a capital dotted I would become two)."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _kind(word: str) -> str:
+    return "password" if word.startswith(("pass", "pwd", "mot", "contra")) else "secret"
+
+
+_FULL_OF_NAMES = 200
+"""Characters above which a value that was no secret is passed over whole: what hides in it costs linear time then."""
+
+
+def _assignments(text: str) -> str:
+    """Values assigned to names such as `password` or `API_KEY`, in code, settings, JSON, flags and plain words."""
+    lowered = _lower(text)
+    out: list[str] = []
+    at = passed = 0
+    known: dict[tuple[str, str, bool, bool], bool] = {}
+    for found in _ASSIGNED.finditer(lowered):
+        word = found.group("word")
+        if found.start() < passed or not holds_secrets(word, found.group("suffix")):
+            continue
+        left = _LEFT_NAME.search(text, max(0, found.start() - _LEFT), found.start())
+        name = (left.group() if left else "") + text[found.start() : found.start("op")]
+        op, start = found.group("op"), found.end()
+        flag = not op.strip()
+        if flag and not name.startswith("--"):
+            continue
+        quoted = found.group("quote") is not None
+        value = _value(text, start, found.group("quote") or "")
+        setting = flag or (op == "=" and not quoted)
+        question = (name, value, quoted, setting)
+        if question not in known:
+            known[question] = bool(value) and is_secret_value(name, word, value, quoted=quoted, setting=setting)
+        if known[question]:
+            out += [text[at:start], placeholder(_kind(word), value)]
+            at = passed = start + len(value)
+        elif len(value) > _FULL_OF_NAMES:
+            passed = start + len(value)
+    return "".join((*out, text[at:]))
+
+
+def _value(text: str, start: int, quote: str) -> str:
+    """What is assigned at `start`: up to the closing quote, else as far as a bare word goes; "" for none, or code."""
+    if quote:
+        end = text.find(quote, start, start + _QUOTED_MAX)
+        value = text[start:end] if end > start else ""
+        return "" if "\n" in value or "[redacted:" in value else value
+    bare = _BARE.match(text, start)
+    if bare is None or text[bare.end() : bare.end() + 1] in ("(", "["):
+        return ""  # a call or a subscription
+    return bare.group().rstrip(".:")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,8 @@ from typing import Literal
 from marextui.context.entries import Record
 from marextui.context.fold import Conversation, fold
 from marextui.context.messages import Message, canonical_json, to_wire
+from marextui.context.redacted import redacted_message
+from marextui.context.redaction import redact
 from marextui.context.sanitise import sanitise
 from marextui.context.tokens import TokenLedger
 from marextui.engine.api import ConversationInfo, HistoryPage
@@ -131,13 +133,17 @@ class Archive:
         ]
 
     async def export(self, path: str, fmt: Literal["markdown", "json"]) -> str:
-        """Write the whole log of the open conversation; returns the full path. Raises OSError."""
+        """Write the whole log of the open conversation without secrets (I10); returns the full path. Raises OSError."""
         target = Path(os.path.expanduser(path))
         if not target.is_absolute():
             target = self.root / target
-        conversation = self.session.conversation
-        text = to_json(conversation) if fmt == "json" else to_markdown(self.session.title, conversation)
-        await asyncio.to_thread(_write, target, text)
+        title, messages = self.session.title, tuple(self.session.conversation.messages)
+
+        def write() -> None:
+            clean = [redacted_message(m) for m in messages]
+            _write(target, to_json(clean) if fmt == "json" else to_markdown(redact(title), clean))
+
+        await asyncio.to_thread(write)
         return str(target)
 
     async def close(self) -> None:
@@ -149,15 +155,15 @@ def _write(target: Path, text: str) -> None:
     target.write_text(text, encoding="utf-8")
 
 
-def to_json(conversation: Conversation) -> str:
+def to_json(messages: Sequence[Message]) -> str:
     """One message per line in OpenAI chat form: what `marextui replay` reads."""
-    return "".join(canonical_json(to_wire(m, echo_reasoning=True)) + "\n" for m in conversation.messages)
+    return "".join(canonical_json(to_wire(m, echo_reasoning=True)) + "\n" for m in messages)
 
 
-def to_markdown(title: str, conversation: Conversation) -> str:
+def to_markdown(title: str, messages: Sequence[Message]) -> str:
     """The conversation for people: every message in full, tool outputs in fences that their content cannot close."""
     lines = [f"# {sanitise(title) or 'Conversation'}", ""]
-    for message in conversation.messages:
+    for message in messages:
         lines += [f"## {_heading(message)}", ""]
         if message.role == "tool":
             lines += _fenced(_readable(message.text))

@@ -13,6 +13,7 @@ import aiosqlite
 
 from marextui.context.entries import Entry, MessageAdded, Record, TurnOpened
 from marextui.context.messages import Message
+from marextui.context.redaction import redact
 from marextui.store.database import StoreError, connect, telling, uninterrupted
 from marextui.store.rows import from_rows, json_inside, like, storable, to_rows
 
@@ -85,18 +86,21 @@ class LogStore:
         """Add an empty conversation."""
         await self._write(
             "INSERT INTO conversation (id, project, title, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
-            (storable(conversation_id), storable(project), storable(title), at, at),
+            (storable(conversation_id), storable(project), storable(redact(title)), at, at),
         )
 
     async def rename(self, conversation_id: str, title: str) -> None:
         """Give a conversation another title; the log itself is not touched."""
         if not await self._write(
-            "UPDATE conversation SET title = ? WHERE id = ?", (storable(title), storable(conversation_id))
+            "UPDATE conversation SET title = ? WHERE id = ?", (storable(redact(title)), storable(conversation_id))
         ):
             raise StoreError(f"There is no conversation {conversation_id}.")
 
     async def append(self, conversation_id: str, entries: Sequence[Entry], *, at: float) -> tuple[Record, ...]:
         """Add `entries` to the log in one transaction: all of them or none, on the disk when this returns.
+
+        What is written is without secrets (I10); the records returned hold the entries as they were given, so that the
+        running conversation goes on with what was really said.
 
         It cannot be interrupted half way: a cancellation that arrives meanwhile takes effect at the caller's next
         await, after the records were returned, so that caller and log never disagree about what was said.

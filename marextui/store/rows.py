@@ -9,6 +9,7 @@ from typing import Any
 
 from marextui.context.entries import Entry, MessageAdded, Record, decode, encode
 from marextui.context.messages import canonical_json
+from marextui.context.redacted import redacted_entry
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -17,8 +18,11 @@ EncodedEntry = tuple[str, str | None, str]
 
 
 def to_row(entry: Entry) -> EncodedEntry:
-    """`entry` for the table. SQLite holds UTF-8 only, so a lone surrogate is written as its JSON escape."""
-    kind, payload = encode(entry)
+    """`entry` for the table, without secrets (I10: this is the only way into the log).
+
+    SQLite holds UTF-8 only, so a lone surrogate is written as its JSON escape.
+    """
+    kind, payload = encode(redacted_entry(entry))
     text = _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", canonical_json(payload))
     message_id = storable(entry.message.id) if isinstance(entry, MessageAdded) else None
     return kind, message_id, text

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from marextui.context.redaction import redact
+
 NAME = "usage.jsonl"
 
 
@@ -20,7 +22,7 @@ class UsageJournal:
         self.path = project_marex / NAME
 
     async def append(self, line: Mapping[str, Any]) -> None:
-        """Add one line: JSON in UTF-8, a single write. What is unknown is None, never 0."""
+        """Add one line: JSON in UTF-8, a single write, without secrets (I10). What is unknown is None, never 0."""
         await asyncio.to_thread(self._append, dict(line))
 
     async def read(self) -> list[dict[str, Any]]:
@@ -28,6 +30,7 @@ class UsageJournal:
         return await asyncio.to_thread(self._read)
 
     def _append(self, line: dict[str, Any]) -> None:
+        line = {key: redact(value) if isinstance(value, str) else value for key, value in line.items()}
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         data = text.encode("utf-8", "backslashreplace")
         folder = self.path.parent

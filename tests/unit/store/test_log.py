@@ -425,3 +425,30 @@ async def test_log_grows_with_new_content_only(tmp_path: Path) -> None:
     assert count_after == count + 1
     assert size_after - size < 400
     await log.close()
+
+
+async def test_secrets_stay_in_memory_and_never_reach_the_file(tmp_path: Path) -> None:
+    """I10, case 135: the records returned are what was said; the file, its journal and a later reader see placeholders.
+
+    Text, tool output, reasoning, arguments, a notice, the title.
+    """
+    key = "ghp_" + "a1B2" * 9
+    path = tmp_path / "c.db"
+    log = await LogStore.open(path)
+    await log.create("c-1", project="/p", title=f"about {key}", at=1.0)
+    await log.rename("c-1", f"all about {key}")
+    call = ToolCall("t1", "Bash", f'{{"command":"curl -H X:{key}"}}')
+    entries = (
+        MessageAdded(Message("m1", "user", f"use {key}")),
+        MessageAdded(Message("m2", "assistant", "", (call,), reasoning=f"with {key}")),
+        MessageAdded(Message("m3", "tool", (TextPart(f"TOKEN={key}"),), tool_call_id="t1")),
+        NoticeLogged("error", f"refused: {key}"),
+    )
+    written = await log.append("c-1", entries, at=1.0)
+    assert tuple(r.entry for r in written) == entries
+    read = await log.records("c-1")
+    assert "[redacted: github token #" in str(read[0].entry)
+    assert [r.seq for r in read] == [1, 2, 3, 4]
+    assert all(key.encode() not in p.read_bytes() for p in tmp_path.rglob("*.db*"))
+    await log.close()
+    assert all(key.encode() not in p.read_bytes() for p in tmp_path.rglob("*.db*"))

@@ -81,3 +81,11 @@ async def test_not_a_number_is_refused(journal: UsageJournal) -> None:
     with pytest.raises(ValueError):
         await journal.append({"cost_usd": float("nan")})
     assert await journal.read() == []
+
+
+async def test_secrets_stay_out_of_the_journal(journal: UsageJournal) -> None:
+    """I10."""
+    key = "sk-" + "a1B2" * 10
+    await journal.append({"turn": 1, "model": f"x?key={key}", "inp": 5})
+    assert key not in journal.path.read_text()
+    assert (await journal.read())[0]["inp"] == 5
