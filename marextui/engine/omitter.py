@@ -16,6 +16,9 @@ from marextui.engine.session import Session
 
 DAY = 86_400.0
 
+FILE_READERS = frozenset({"Read"})
+"""Tools whose output is what a file held: reading it back later says whether the file still does."""
+
 
 class StoredOutput(Protocol):
     """What the store tells of an entry (`store.omissions.OmissionMeta`)."""
@@ -45,12 +48,15 @@ class StoredOutput(Protocol):
 class Omissions(Protocol):
     """The omission store (`store.omissions.OmissionStore`)."""
 
-    async def put(self, text: str, *, tool: str, what: str, conversation_id: str, message_id: str) -> StoredOutput: ...
+    async def put(
+        self, text: str, *, tool: str, what: str, conversation_id: str, message_id: str, file: str = ""
+    ) -> StoredOutput: ...
     async def get(self, omission_id: str) -> str | None: ...
     async def all(self) -> Sequence[StoredOutput]: ...
     async def mark_read(self, omission_id: str) -> int: ...
     async def purge(self, days: int) -> list[str]: ...
     async def why_missing(self, omission_id: str, days: int) -> str: ...
+    async def about(self, omission_id: str) -> str: ...
     async def total_bytes(self) -> int: ...
 
 
@@ -112,7 +118,12 @@ class Omitter:
         if exempt or len(text) <= OMIT_OVER or not isinstance(message.content, str):
             return message, None
         meta = await self.store.put(
-            text, tool=message.name, what=what, conversation_id=session.id, message_id=message.id
+            text,
+            tool=message.name,
+            what=what,
+            conversation_id=session.id,
+            message_id=message.id,
+            file=what if message.name in FILE_READERS else "",
         )
         self.bus.emit(OmissionStored(self.info(meta, in_view=True)))
         stored = OutputStored(OmissionRef(message.id, -1, meta.id, meta.chars))
@@ -190,3 +201,6 @@ class Reader:
 
     async def why_missing(self, omission_id: str) -> str:
         return await self.omitter.store.why_missing(omission_id, self.omitter.days)
+
+    async def about(self, omission_id: str) -> str:
+        return await self.omitter.store.about(omission_id)

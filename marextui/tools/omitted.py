@@ -1,4 +1,4 @@
-"""ReadOmittedContent: a stored tool output, read back whole, in parts, or by what it holds (M26, case 78, case 83)."""
+"""ReadOmittedContent: a stored tool output, read back whole, in parts, or by what it holds (M26, cases 70, 78, 83)."""
 
 from __future__ import annotations
 
@@ -50,15 +50,17 @@ class ReadOmittedContent:
         if text is None:
             reason = await ctx.omitted.why_missing(content_id)
             return _failed(f"ReadOmittedContent: {reason}", "not there")
+        about = await ctx.omitted.about(content_id)
+        note = f"\n[{about}]" if about else ""
         shown = read_slice(
             text,
             offset=args.get("offset"),
             length=args.get("length"),
             query=args.get("query"),
-            limit_chars=ctx.limit_chars,
+            limit_chars=max(1, ctx.limit_chars - len(note)),
         )
         return ToolResult(
-            shown,
+            shown + note,
             summary=f"{content_id}, {grouped(len(shown))} of {grouped(len(text))} chars",
             exempt_from_omission=True,
         )

@@ -67,6 +67,10 @@ class OmittedReader(Protocol):
         """One sentence for the model: unknown id, or expired after N days."""
         ...
 
+    async def about(self, omission_id: str) -> str:
+        """What to know when reading it: a part that was not kept, a file that changed since; "" for nothing."""
+        ...
+
 
 @dataclass(slots=True)
 class ToolContext:

@@ -15,6 +15,7 @@ from marextui.tools.types import ToolContext, ToolResult
 class FakeOmitted:
     texts: dict[str, str] = field(default_factory=dict)
     read_ids: list[str] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
 
     async def read(self, omission_id: str) -> str | None:
         self.read_ids.append(omission_id)
@@ -22,6 +23,9 @@ class FakeOmitted:
 
     async def why_missing(self, omission_id: str) -> str:
         return f"{omission_id} expired after 30 days."
+
+    async def about(self, omission_id: str) -> str:
+        return self.notes.get(omission_id, "")
 
 
 async def _read(box: Box, omitted: FakeOmitted | None, limit_chars: int = 30_000, **arguments: object) -> ToolResult:
@@ -84,3 +88,12 @@ async def test_pages_and_queries_stay_within_the_cap(box: Box) -> None:
 async def test_it_never_asks(box: Box) -> None:
     """Case 78: reading back needs no permission."""
     assert await box.permission("ReadOmittedContent", '{"content_id": "omitted-001"}') is None
+
+
+async def test_what_the_store_knows_of_the_entry_is_said_last(box: Box) -> None:
+    """Cases 70, 83: a changed file, a middle that was not kept; within the cap."""
+    omitted = FakeOmitted({"omitted-001": "word " * 2000}, notes={"omitted-001": "a.py has changed on disk."})
+    for arguments in ({}, {"query": "word"}, {"offset": 9_990}):
+        result = await _read(box, omitted, 1310, content_id="omitted-001", **arguments)
+        assert result.text.endswith("\n[a.py has changed on disk.]")
+        assert len(result.text) <= 1310
