@@ -35,6 +35,7 @@ class Settings:
     auto_compress: bool = True
     omit_after_turns: int = 1
     memory_retention_days: int = 30
+    omissions_quota_mb: int = 512
     local_window: int = 8192
     max_tool_rounds: int = 25
     bash_timeout: int = 120

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +22,7 @@ from marextui.engine.omitter import Omissions, Omitter
 from marextui.engine.permissions import Decision, Permissions
 from marextui.engine.ports import Clock, Ids, RandomIds, SystemClock
 from marextui.engine.setup import Setup
+from marextui.engine.quota import WithinQuota
 from marextui.engine.state import EngineState, Policy
 from marextui.engine.toolrun import Titles, ToolRunner
 from marextui.engine.usage import Journal, UsageBook
@@ -75,7 +77,8 @@ def assemble(
         return meter.ledger
 
     meter = Meter(TokenLedger(parts.count), policy.compact_at, policy.max_output, policy.reserve_override)
-    omitter = Omitter(parts.omissions, bus, parts.clock, retention_days, policy.omit_after_turns)
+    omissions = WithinQuota(parts.omissions, bus, partial(parts.log.omissions_in_views, project))
+    omitter = Omitter(omissions, bus, parts.clock, retention_days, policy.omit_after_turns)
     permissions = Permissions(bus, parts.ids, unattended)
     state = EngineState(
         policy=policy,
@@ -145,7 +148,12 @@ async def build_engine(
     parts = Parts(
         hub=hub,
         log=await LogStore.open(database),
-        omissions=OmissionStore(paths.omissions_dir(project_root), clock.now),
+        omissions=OmissionStore(
+            paths.omissions_dir(project_root),
+            clock.now,
+            root=project_root,
+            quota_mb=settings.omissions_quota_mb,
+        ),
         memory=MemoryStore(paths.memory_dir(project_root), project_root),
         journal=UsageJournal(paths.project_marex(project_root)) if settings.persist_usage else None,
         box=default_toolbox(project_root, bash_timeout=settings.bash_timeout),

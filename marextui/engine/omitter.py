@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -45,6 +45,15 @@ class StoredOutput(Protocol):
     def message_id(self) -> str: ...
 
 
+class RemovedForRoom(Protocol):
+    """Ids that went for the quota (`store.omissions.Evicted`); `referenced` ones stood in a view."""
+
+    @property
+    def unreferenced(self) -> tuple[str, ...]: ...
+    @property
+    def referenced(self) -> tuple[str, ...]: ...
+
+
 class Omissions(Protocol):
     """The omission store (`store.omissions.OmissionStore`)."""
 
@@ -58,6 +67,8 @@ class Omissions(Protocol):
     async def why_missing(self, omission_id: str, days: int) -> str: ...
     async def about(self, omission_id: str) -> str: ...
     async def total_bytes(self) -> int: ...
+    async def over_quota(self) -> bool: ...
+    async def evict(self, referenced: Collection[str], *, keep: Collection[str] = ()) -> RemovedForRoom: ...
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ import aiosqlite
 from marextui.context.entries import Entry, MessageAdded, Record, TurnOpened
 from marextui.context.messages import Message
 from marextui.context.redaction import redact
+from marextui.store import references
 from marextui.store.database import StoreError, connect, telling, uninterrupted
 from marextui.store.rows import from_rows, json_inside, like, storable, to_rows
 
@@ -166,6 +167,11 @@ class LogStore:
             (*arguments, limit),
         )
         return [ConversationRow(*row) for row in rows]
+
+    async def omissions_in_views(self, project: str) -> frozenset[str]:
+        """Ids of stored outputs that the views of this project's conversations refer to (I6, case 81)."""
+        rows = await self._fetch(references.SQL, (storable(project),))
+        return await asyncio.to_thread(references.in_views, rows)
 
     async def find(self, id_or_prefix: str) -> ConversationRow | None:
         """The conversation of this id, or the only one whose id begins with it; None when there is none or several."""
