@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from marextui.context.fold import Conversation, summary_pair
+from marextui.context.fold import Conversation, summary_pair, summary_text
 from marextui.context.messages import ImagePart, Message
-from marextui.context.summary import render_summary
 
 Fate = Literal["kept", "condensed", "omitted", "superseded"]
 FATES: tuple[Fate, ...] = ("condensed", "omitted", "superseded", "kept")
@@ -65,7 +64,7 @@ def fates(before: Conversation, cut: int, count: Count) -> tuple[FateRow, ...]:
         last = before.compactions[-1]
         rows += [
             FateRow(m.id, m.role, headline(m), count(m), "superseded")
-            for m in summary_pair(render_summary(last.summary), last.cycle)
+            for m in summary_pair(summary_text(last), last.cycle)
         ]
     repeated = _repeated(before, shown, cut)
     pending = before.pending()

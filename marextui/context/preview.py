@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from marextui.context.budget import summary_cap
-from marextui.context.cut import manual_cut
+from marextui.context.cut import Cut
 from marextui.context.fates import Count, FateRow, fates
 from marextui.context.fold import Conversation
 
@@ -14,8 +13,9 @@ from marextui.context.fold import Conversation
 class CompactionPreview:
     """Figures in tokens of the whole view (system part excluded).
 
-    `tokens_after` is an upper bound: what is kept plus a summary that fills its cap (`summary_cap` tokens). With a
-    `reason` nothing can be cut: then `rows` are all kept, `cut` is "" and `tokens_after` equals `tokens_now`.
+    `tokens_after` is an upper bound: what is kept plus `summary_cap`, the most that the summary may take with what
+    stands beside it. With a `reason` nothing can be cut: then `rows` are all kept, `cut` is "" and `tokens_after`
+    equals `tokens_now`.
     """
 
     cycle: int
@@ -37,23 +37,16 @@ class CompactionPreview:
 
 
 def preview(
-    conversation: Conversation,
-    count: Count,
-    *,
-    used: int,
-    estimated: bool,
-    threshold: float | None,
-    window: int | None,
+    conversation: Conversation, count: Count, *, cut: Cut | None, cap: int, used: int, estimated: bool, reason: str
 ) -> CompactionPreview:
-    """The compaction that a person could start now (M21). `used` is H, `threshold` None when the window is unknown."""
+    """The compaction that would cut at `cut`, None: nothing can be cut, and `reason` says why.
+
+    `cap` is the most the summary may take, in tokens, its messages and what stands beside it included; `used` is H.
+    """
     kept = conversation.shown()
-    counts = [count(m) for m in kept]
-    cap = summary_cap(window)
     now = len(conversation.history())
-    cut = manual_cut(kept, counts, summary_tokens=cap, target=threshold, used=used)
     cycle = conversation.cycle + 1
     if cut is None:
-        reason = _why_nothing(len(kept), sum(counts))
         rows = fates(conversation, 0, count)
         return CompactionPreview(cycle, rows, "", used, used, cap, now, now, estimated, reason)
     return CompactionPreview(
@@ -61,15 +54,9 @@ def preview(
         rows=fates(conversation, cut.index, count),
         cut=kept[cut.index].id,
         tokens_now=used,
-        tokens_after=cut.projected,
+        tokens_after=min(used, cut.kept_tokens + cap),
         summary_cap=cap,
         messages_now=now,
         messages_after=len(kept) - cut.index + 2,
         estimated=estimated,
     )
-
-
-def _why_nothing(messages: int, tokens: int) -> str:
-    if messages < 2:
-        return "there is nothing to compact yet"
-    return f"no usable cut: what could be cut away before the newest turn is too little ({tokens} tokens in all)"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from marextui.context.breakdown import Breakdown
 from marextui.context.compaction_diff import CompactionDiff
 from marextui.context.entries import Record
 from marextui.context.preview import CompactionPreview
@@ -81,6 +82,18 @@ class StatusReport:
     data_path: str
 
 
+@dataclass(frozen=True, slots=True)
+class ContextReport:
+    """`/context` (P18): the next request by category, with the figures of the gauge it belongs to.
+
+    `measured`: (prompt, answer) tokens the server counted for the last request of this very view; None: not counted.
+    """
+
+    breakdown: Breakdown
+    gauge: Gauge
+    measured: tuple[int, int] | None = None
+
+
 class EngineApi(Protocol):
     """Commands. None of them blocks the loop; all raise nothing a person's action can cause (they emit `Notice`)."""
 
@@ -137,6 +150,10 @@ class EngineApi(Protocol):
 
     async def compaction_diff(self, cycle: int) -> CompactionDiff | None:
         """What the compaction of `cycle` changed, also when it was undone since; None: there is none."""
+        ...
+
+    async def context(self) -> ContextReport:
+        """`/context`: what the next request is made of, without adding to it (cases 48, 86)."""
         ...
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None: ...

@@ -13,7 +13,15 @@ from marextui.context.messages import Content
 from marextui.context.preview import CompactionPreview
 from marextui.context.sanitise import one_line
 from marextui.engine.activities import Activities
-from marextui.engine.api import Answer, ConversationInfo, HistoryPage, ModelOption, SetupReport, StatusReport
+from marextui.engine.api import (
+    Answer,
+    ContextReport,
+    ConversationInfo,
+    HistoryPage,
+    ModelOption,
+    SetupReport,
+    StatusReport,
+)
 from marextui.engine.events import ConversationRenamed, Event, MemoryReport, Notice, OmissionInfo, QueuedPrompt
 from marextui.engine.inspection import Inspection
 from marextui.engine.permissions import Decision
@@ -283,6 +291,9 @@ class Engine:
 
     async def preview_compaction(self) -> CompactionPreview:
         return self._look.preview()
+
+    async def context(self) -> ContextReport:
+        return self._look.context()
 
     async def compaction_diff(self, cycle: int) -> CompactionDiff | None:
         return await self._look.diff(cycle)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
+from marextui.context.breakdown import breakdown
 from marextui.context.compaction_diff import CompactionDiff, compaction_diff
 from marextui.context.memory import parse_memory
 from marextui.context.preview import CompactionPreview, preview
+from marextui.engine.api import ContextReport
 from marextui.engine.state import EngineState
 
 
@@ -22,16 +24,40 @@ class Inspection:
 
     def preview(self) -> CompactionPreview:
         """What `/compact` would do now."""
-        session = self.state.session
-        reading = self.state.reading()
+        state, session = self.state, self.state.session
+        compactor, ledger = state.compactor, session.ledger
+        reading = state.reading()
+        kept = session.conversation.shown()
+        counts = [ledger.message(m) for m in kept]
+        cut = compactor.cut(session, reading, counts, trigger="manual", mid_turn=False)
         return preview(
             session.conversation,
-            session.ledger.message,
+            ledger.message,
+            cut=cut,
+            cap=compactor.most_of_summary(session, reading),
             used=reading.used,
             estimated=reading.estimated,
-            threshold=reading.threshold,
-            window=reading.window.tokens,
+            reason="" if cut else compactor.why_no_cut(session, kept, reading, "manual", None),
         )
+
+    def context(self) -> ContextReport:
+        """What the next request is made of."""
+        state, session = self.state, self.state.session
+        part = state.system_part()
+        reading = state.meter.read(session, part)
+        shares = breakdown(
+            base=part.base,
+            rules=part.rules,
+            memory=part.memory,
+            tools=part.tools,
+            history=session.history(),
+            ledger=session.ledger,
+            used=reading.used,
+        )
+        gauge = state.meter.gauge(session, reading, auto=state.policy.auto_compress, why_not=state.why_not(reading))
+        counted = session.conversation.measured
+        measured = None if counted is None else (counted.prompt_tokens, counted.completion_tokens)
+        return ContextReport(shares, gauge, measured)
 
     async def diff(self, cycle: int) -> CompactionDiff | None:
         """What the compaction of `cycle` changed. Reads the whole log, off the loop."""

@@ -49,7 +49,8 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action("app.focus_conversation", "Conversation", "Go to the conversation", "app", "pane('conversation')", "f2"),
     Action("app.focus_omissions", "Omissions", "Go to the stored tool outputs", "app", "pane('omissions')", "f3"),
     Action("app.focus_memory", "Memory", "Go to the memory pane", "app", "pane('memory')", "f4", slash="memory"),
-    Action("app.focus_gauge", "Gauge", "Go to the context gauge", "app", "pane('gauge')", "f5", slash="context"),
+    Action("app.focus_gauge", "Gauge", "Go to the context gauge", "app", "pane('gauge')", "f5"),
+    Action("app.context", "Context", "What fills the next request, by category", "app", "context", slash="context"),
     Action("app.retry", "Retry", "Try again what failed last", "app", "retry", "f9"),
     Action(
         "app.scroll_page_up",
@@ -101,7 +102,7 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action(
         "app.compact_preview",
         "Preview compaction",
-        "What would be kept, condensed and omitted, and what it saves; changes nothing",
+        "What would be kept, condensed and omitted, before it is",
         "app",
         "compact_preview",
         slash="compact preview",
@@ -117,7 +118,7 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action(
         "app.compact_undo",
         "Undo compaction",
-        "Bring back exactly what was sent before the latest compaction; force: even if it no longer fits",
+        "Send again what was sent before the latest compaction; force: even if it no longer fits",
         "app",
         "compact_undo",
         slash="compact undo",

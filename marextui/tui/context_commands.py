@@ -7,6 +7,7 @@ from textual.app import App
 
 from marextui.engine.api import EngineApi
 from marextui.tui.compaction_text import preview_text
+from marextui.tui.screens.context import ContextScreen
 from marextui.tui.screens.viewer import TextViewer
 
 
@@ -32,3 +33,7 @@ class ContextCommands(App[None], inherit_bindings=False):
     async def action_compact_preview(self) -> None:
         text = preview_text(await self.engine.preview_compaction())
         await self.push_screen(TextViewer("Preview of a compaction", text))
+
+    @work(group="dialog")
+    async def action_context(self) -> None:
+        await self.push_screen(ContextScreen(await self.engine.context()))

@@ -26,6 +26,8 @@ from tests.stubs.engine_rig import Rig
 from tests.stubs.scripted_model import Hold, ScriptedChat, ScriptedTools, call, say
 
 BIG = Window(100_000, "discovery")
+ASKED = "make src/parser.py faster, keep the old API, unroll the loop in it, then measure. The tests pass. "
+"""What the summaries of these tests tell: a summary that names what never occurred is refused."""
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def view(r: Rig) -> list[str]:
 
 async def fill(r: Rig, turns: int, size: int = 4000) -> None:
     for n in range(turns):
-        await r.ask(f"question {n} " + "x" * size)
+        await r.ask(f"question {n}: {ASKED}" + "x" * size)
 
 
 async def compact(r: Rig) -> None:
@@ -258,7 +260,7 @@ async def test_the_undone_view_is_not_compacted_again_until_something_new_is_sai
         gauge = r.of(GaugeChanged)[-1].gauge
         if gauge.threshold is not None and gauge.used + 700 >= gauge.threshold:
             r.chat.replies = [[ModelError("server", "boom")]]
-        await r.ask("question " + "x" * 2400)
+        await r.ask(f"question: {ASKED}" + "x" * 2400)
     reverted = await undo(r)
     assert reverted.tokens_after > r.of(GaugeChanged)[-1].gauge.threshold
     assert any("compacted again" in n.text for n in r.of(Notice))

@@ -6,12 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from marextui.context.breakdown import Breakdown, Share
 from marextui.context.compaction_diff import CompactionDiff
 from marextui.context.entries import Entry, MessageAdded, Record
 from marextui.context.fates import FateRow
 from marextui.context.messages import Message
 from marextui.context.preview import CompactionPreview
-from marextui.engine.api import Answer, ConversationInfo, HistoryPage, ModelOption, SetupReport, StatusReport
+from marextui.engine.api import (
+    Answer,
+    ContextReport,
+    ConversationInfo,
+    HistoryPage,
+    ModelOption,
+    SetupReport,
+    StatusReport,
+)
 from marextui.engine.events import (
     ConversationOpened,
     ConversationRenamed,
@@ -82,6 +91,26 @@ PREVIEW = CompactionPreview(
     messages_now=8,
     messages_after=4,
 )
+CONTEXT = ContextReport(
+    Breakdown(
+        (
+            Share("system", "", 812, 1),
+            Share("memory", "", 210, 1),
+            *(Share("tools", name, 160 + 40 * n, 1) for n, name in enumerate(("Bash", "Edit", "Glob", "Grep", "LS"))),
+            Share("tools", "Read", 123, 1),
+            Share("tools", "Write", 80, 1),
+            Share("user", "", 420, 3),
+            Share("assistant", "", 610, 2),
+            Share("calls", "", 130, 2),
+            Share("outputs", "Read", 500, 1),
+            Share("outputs", "Bash", 140, 1),
+        ),
+        system_part=2_425,
+        used=1_860,
+    ),
+    GAUGE,
+    measured=(4_100, 185),
+)
 
 
 @dataclass
@@ -112,6 +141,7 @@ class FakeEngine:
     )
     status_report: StatusReport | None = None
     preview: CompactionPreview = PREVIEW
+    context_report: ContextReport = CONTEXT
     diffs: dict[int, CompactionDiff] = field(default_factory=dict)
     endpoint_problem: str = ""
     export_error: OSError | None = None
@@ -195,6 +225,10 @@ class FakeEngine:
     async def preview_compaction(self) -> CompactionPreview:
         self.commands.append(("preview_compaction",))
         return self.preview
+
+    async def context(self) -> ContextReport:
+        self.commands.append(("context",))
+        return self.context_report
 
     async def compaction_diff(self, cycle: int) -> CompactionDiff | None:
         self.commands.append(("compaction_diff", cycle))
