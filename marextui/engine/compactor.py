@@ -15,6 +15,7 @@ from marextui.context.fold import summary_pair
 from marextui.context.fusion import fit, fuse
 from marextui.context.ladder import GOAL_SHARE
 from marextui.context.memory import MemoryEntry, durable_facts
+from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
 from marextui.context.offline import offline_summary
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced
@@ -38,7 +39,7 @@ LEAST_SUMMARY_CHARS = 160
 class MemoryFeed(Protocol):
     """Where durable facts of a compaction go (`store.memory.MemoryStore`)."""
 
-    async def feed(self, entry: MemoryEntry) -> None: ...
+    async def feed(self, entry: MemoryEntry) -> Fed: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +256,16 @@ class Compactor:
         if not facts:
             return
         try:
-            await self.memory.feed(MemoryEntry(dated, session.id, cycle, facts))
+            fed = await self.memory.feed(MemoryEntry(dated, session.id, cycle, facts))
         except OSError as problem:
             text = f"MEMORY.md could not be written: {problem.strerror or problem}"
             self.bus.emit(Notice("warning", text, "The compaction itself stands."))
+            return
+        if fed.archived:
+            oldest = next((e.date[:10] for e in fed.archived if e.date), "notes by hand")
+            text = f"MEMORY.md is full: {len(fed.archived)} entries (from {oldest}) were moved to MEMORY.archive.md."
+            gone = f"The archive is full too: its {fed.dropped} oldest entries are gone." if fed.dropped else ""
+            self.bus.emit(Notice("warning", text, gone))
 
     def _remember(self, session: Session, used: int, outcome: Outcome) -> None:
         conversation = session.conversation

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from marextui.context.memory import MemoryEntry, excerpt, excerpt_limit, parse_memory, rules_excerpt
+from marextui.context.memory_keeping import Fed
 from marextui.engine.bus import Bus
 from marextui.engine.events import MemoryChanged, MemoryEntryInfo, MemoryReport, Notice
 from marextui.engine.omitter import DAY, Omitter
@@ -26,11 +28,16 @@ class Memory(Protocol):
     """What was wrong with MAREX.md at the last `rules`, "" when nothing was."""
 
     async def read(self) -> str: ...
-    async def feed(self, entry: MemoryEntry) -> None: ...
+    async def feed(self, entry: MemoryEntry) -> Fed: ...
     async def clear(self) -> None: ...
     async def size(self) -> int: ...
     async def rules(self) -> tuple[str, bool]: ...
     async def stamp(self) -> tuple[object, ...]: ...
+
+
+def day(now: float) -> str:
+    """The day of `now` (seconds since the epoch) in UTC, ISO 8601."""
+    return datetime.datetime.fromtimestamp(now, tz=datetime.UTC).date().isoformat()
 
 
 @dataclass(slots=True)
@@ -43,6 +50,8 @@ class Desk:
     project: str
     rules: str = ""
     notes: str = ""
+    today: str = ""
+    """The day (ISO) memory was last read: what is past its end is left out as of then, so that text in use stands."""
     _stamp: tuple[object, ...] | None = None
     _noticed: set[str] = field(default_factory=set)
     _part: tuple[tuple[object, ...], SystemPart] | None = None
@@ -57,6 +66,7 @@ class Desk:
             if self.memory.rules_notice:
                 self._tell(self.memory.rules_notice)
             self.notes = await self.memory.read()
+            self.today = day(self.omitter.clock.now())
         except OSError as problem:
             self._tell(
                 f"Memory could not be read: {problem.strerror or problem}", "The conversation goes on without it."
@@ -72,10 +82,16 @@ class Desk:
 
     def system_part(self, window: int | None, tools: tuple[Mapping[str, Any], ...], base: str) -> SystemPart:
         """The system part as it would be sent now (remembered while nothing of it changes)."""
-        key = (self.rules, self.notes, window, tools, base)
+        key = (self.rules, self.notes, self.today, window, tools, base)
         if self._part is None or self._part[0] != key:
             part = system_part(
-                base=base, project=self.project, rules=self.rules, memory=self.notes, window=window, tools=tools
+                base=base,
+                project=self.project,
+                rules=self.rules,
+                memory=self.notes,
+                window=window,
+                tools=tools,
+                today=self.today,
             )
             for notice in part.notices:
                 self._tell(notice)
@@ -101,7 +117,7 @@ class Desk:
             entries=tuple(
                 MemoryEntryInfo(e.date, e.conversation_id, e.cycle, e.facts) for e in parse_memory(self.notes)
             ),
-            injected=excerpt(self.notes, window),
+            injected=excerpt(self.notes, window, self.today),
             injected_limit=excerpt_limit(window),
             omissions=len(metas),
             omissions_bytes=await self.omitter.store.total_bytes(),

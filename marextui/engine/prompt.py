@@ -46,14 +46,16 @@ def system_part(
     memory: str,
     window: int | None,
     tools: tuple[Mapping[str, Any], ...],
+    today: str = "",
 ) -> SystemPart:
     """Assemble the system part.
 
     `rules` is the raw MAREX.md, capped here (M31); `memory` the raw MEMORY.md, of which only an excerpt bounded by the
-    window is injected (M35). No date and no clock: the prompt must not change by itself.
+    window is injected, without what is past its end on the day `today` (M35). No date and no clock: the prompt must not
+    change by itself.
     """
     shown_rules, truncated = rules_excerpt(rules)
-    shown_memory = excerpt(memory, window)
+    shown_memory = excerpt(memory, window, today)
     head = f"{base}\nProject folder: {project}" if project else base
     return SystemPart(
         base=head,

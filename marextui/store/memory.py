@@ -1,4 +1,4 @@
-"""MAREX.md (the project's rules, user-owned) and MEMORY.md (fed by compactions): M31, M32, M34, M37."""
+"""MAREX.md (the project's rules, user-owned) and MEMORY.md (fed by compactions): M31, M32, M34, M37, cases 129–133."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from marextui.context.memory import MemoryEntry, add_entry, rules_excerpt
+from marextui.context.memory import MemoryEntry, rules_excerpt
+from marextui.context.memory_keeping import Fed, add_archive, remember
 from marextui.context.redaction import redact
 from marextui.paths import MEMORY_NAME, RULES_NAME
 from marextui.private_files import ensure_private, write_private
+
+ARCHIVE_NAME = "MEMORY.archive.md"
+"""Beside MEMORY.md: what had to leave it, within the same cap; never read by a model."""
 
 LOCK_SECONDS = 10
 """How long to wait for another process that feeds the same memory."""
@@ -27,6 +31,7 @@ class MemoryStore:
 
     def __init__(self, memory_dir: Path, project_root: Path) -> None:
         self.memory_path = memory_dir / MEMORY_NAME
+        self.archive_path = memory_dir / ARCHIVE_NAME
         self.rules_path = project_root / RULES_NAME
         self._root = project_root
         self.rules_notice = ""
@@ -36,12 +41,15 @@ class MemoryStore:
         """Text of MEMORY.md, "" when there is none; undecodable bytes are replaced."""
         return await asyncio.to_thread(self._read)
 
-    async def feed(self, entry: MemoryEntry) -> None:
-        """Add `entry`, without secrets, within the cap (M32, M34). The file is replaced as a whole."""
-        await asyncio.to_thread(self._feed, entry)
+    async def feed(self, entry: MemoryEntry) -> Fed:
+        """Add `entry`, without secrets, within the cap (M32, M34). The file is replaced as a whole.
+
+        What had to leave the file is in the archive; the answer says so, for people (case 129).
+        """
+        return await asyncio.to_thread(self._feed, entry)
 
     async def clear(self) -> None:
-        """Empty MEMORY.md; the file stays, omissions are not touched (M37)."""
+        """Empty MEMORY.md and remove its archive; the file stays, omissions are not touched (M37)."""
         await asyncio.to_thread(self._clear)
 
     async def size(self) -> int:
@@ -63,14 +71,26 @@ class MemoryStore:
         except FileNotFoundError:
             return ""
 
-    def _feed(self, entry: MemoryEntry) -> None:
+    def _feed(self, entry: MemoryEntry) -> Fed:
         clean = replace(entry, facts=tuple(redact(fact) for fact in entry.facts))
+        dropped = 0
         with self._locked():
-            text = add_entry(self._read(), clean)
-            write_private(self.memory_path, text.encode("utf-8", "replace"))
+            kept = remember(self._read(), clean)
+            if kept.archived:  # first: a crash in between leaves an entry twice, never nowhere
+                archive, dropped = add_archive(self._archive(), kept.archived)
+                write_private(self.archive_path, archive.encode("utf-8", "replace"))
+            write_private(self.memory_path, kept.text.encode("utf-8", "replace"))
+        return Fed(kept.superseded, kept.archived, dropped)
+
+    def _archive(self) -> str:
+        try:
+            return self.archive_path.read_bytes().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
 
     def _clear(self) -> None:
         with self._locked():
+            self.archive_path.unlink(missing_ok=True)
             write_private(self.memory_path, b"")
 
     def _locked(self) -> FileLock:

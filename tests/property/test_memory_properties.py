@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from marextui.context.memory import (
     MemoryEntry,
-    add_entry,
     excerpt,
     excerpt_limit,
     format_entry,
     parse_memory,
     rules_excerpt,
 )
+from marextui.context.memory_keeping import add_archive, remember
 from marextui.context.redaction import redact
 
 FACTS = st.text(alphabet=st.sampled_from("abcé數🙂 #-\n·"), max_size=40)
@@ -32,22 +32,33 @@ def _words(text: str) -> str:
 
 
 @given(FILES, st.lists(ENTRIES, max_size=12), st.integers(60, 700))
-def test_cap_after_any_sequence(text: str, entries: list[MemoryEntry], cap: int) -> None:
-    """I14, M34: bytes, not characters; over the cap the file begins with a header."""
+def test_cap_after_any_sequence_and_nothing_without_a_trace(text: str, entries: list[MemoryEntry], cap: int) -> None:
+    """I14, M34, case 129: bytes, not characters; what left the file is in what is handed to the archive."""
     for entry in entries:
-        before, text = text, add_entry(text, entry, cap=cap)
-        assert len(text.encode("utf-8", "surrogatepass")) <= cap
-        if not text.startswith(before.rstrip("\n")):
-            assert text.startswith("## ")
+        before = [w for e in parse_memory(text) for f in (*e.facts, *e.superseded) for w in f.split()]
+        kept = remember(text, entry, cap=cap)
+        assert len(kept.text.encode("utf-8", "surrogatepass")) <= cap
+        archive, _ = add_archive("", kept.archived)
+        left = f"{kept.text}\n{archive}"
+        if len(format_entry(entry).encode("utf-8", "surrogatepass")) < cap - 60:
+            assert all(word.replace("~~", "~") in left for word in before)
+        text = kept.text
 
 
 @given(FILES, ENTRIES)
 def test_adding_keeps_what_stands(text: str, entry: MemoryEntry) -> None:
-    """M32: below the cap the file only grows, and what a person wrote is read back."""
-    grown = add_entry(text, entry)
-    assert grown.startswith(text.rstrip("\n")) or not text.strip()
-    read = _words(" ".join(f for e in parse_memory(text) for f in e.facts))
-    assert read in _words(" ".join(f for e in parse_memory(grown) for f in e.facts))
+    """M32: what a person wrote stands where it stood, and is read back."""
+    grown = remember(text, entry).text
+    by_hand = [e.facts[0] for e in parse_memory(text) if e.by_hand]
+    assert [e.facts[0] for e in parse_memory(grown) if e.by_hand] == by_hand
+
+
+@given(FILES, ENTRIES)
+def test_adding_twice_adds_no_fact_twice(text: str, entry: MemoryEntry) -> None:
+    """M32: dedupe at write."""
+    once = remember(text, entry).text
+    twice = parse_memory(remember(once, entry).text)
+    assert [f for e in twice for f in e.facts] == [f for e in parse_memory(once) for f in e.facts]
 
 
 @given(ENTRIES)
@@ -62,7 +73,7 @@ def test_an_entry_is_read_back(entry: MemoryEntry) -> None:
 def test_excerpt_is_bounded_and_stable(text: str, entries: list[MemoryEntry], window: int | None) -> None:
     """M35: within its limit, the same for the same file."""
     for entry in entries:
-        text = add_entry(text, entry)
+        text = remember(text, entry).text
     shown = excerpt(text, window)
     assert len(shown) <= excerpt_limit(window)
     assert shown == excerpt(text, window)

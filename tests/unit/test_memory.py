@@ -6,9 +6,7 @@ import pytest
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
 from marextui.context.memory import (
-    MEMORY_CAP,
     MemoryEntry,
-    add_entry,
     durable_facts,
     excerpt,
     excerpt_limit,
@@ -23,66 +21,6 @@ def _entry(n: int, *facts: str) -> MemoryEntry:
     return MemoryEntry(f"2026-01-{n % 28 + 1:02d}T10:00:00Z", f"conv{n}", n, facts or (f"fact {n}",))
 
 
-def test_two_compactions_two_entries_in_order() -> None:
-    """M32."""
-    text = add_entry(add_entry("", _entry(1)), _entry(2))
-    assert text == (
-        "## 2026-01-02T10:00:00Z · conversation conv1 · cycle 1\n- fact 1\n\n"
-        "## 2026-01-03T10:00:00Z · conversation conv2 · cycle 2\n- fact 2\n"
-    )
-    assert parse_memory(text) == (_entry(1), _entry(2))
-
-
-def test_duplicate_facts_are_merged() -> None:
-    """M32: a fact the file holds is not said again; the entry is still dated."""
-    text = add_entry("", _entry(1, "Use SQLite", "Port 8080"))
-    text = add_entry(text, _entry(2, "use  sqlite.", "Port 9090", "port 9090"))
-    text = add_entry(text, _entry(3, "USE SQLITE"))
-    assert [e.facts for e in parse_memory(text)] == [("Use SQLite", "Port 8080"), ("Port 9090",), ()]
-
-
-def test_what_a_person_wrote_is_kept_word_for_word() -> None:
-    """M32: hand edits anywhere survive further entries and are read as entries of their own."""
-    written = "# My notes\nnever  touch   prod\n\n" + format_entry(_entry(1)) + "\nan afterthought\n    indented\n"
-    text = add_entry(written, _entry(2))
-    assert text.startswith(written.rstrip("\n"))
-    assert [e.facts[0] for e in parse_memory(text)] == [
-        "# My notes\nnever  touch   prod",
-        "fact 1",
-        "an afterthought\n    indented",
-        "fact 2",
-    ]
-    assert [e.by_hand for e in parse_memory(text)] == [True, False, True, False]
-
-
-def test_over_the_cap_the_oldest_go_whole() -> None:
-    """M34: 1 499 900 bytes + an entry → within the cap, newest whole, a header first."""
-    text, n = "", 0
-    while len(text.encode()) < MEMORY_CAP - 100:
-        room = MEMORY_CAP - 100 - len(text.encode())
-        text += format_entry(_entry(n, "é" * min(40_000, room))) + "\n"
-        n += 1
-    newest = _entry(999, "n" * 460)
-    grown = add_entry(text, newest)
-    assert len(grown.encode()) <= MEMORY_CAP
-    assert parse_memory(grown)[-1] == newest
-    assert grown.startswith("## 2026-")
-    assert parse_memory(grown)[0] == parse_memory(text)[1] or parse_memory(grown)[0] in parse_memory(text)
-
-
-def test_an_entry_larger_than_the_cap_is_cut() -> None:
-    """M34."""
-    grown = add_entry("old notes\n", _entry(1, "é" * 1000), cap=500)
-    assert len(grown.encode()) <= 500
-    assert grown.startswith("## 2026-01-02")
-
-
-def test_notes_by_hand_at_the_top_of_a_full_file_get_a_header() -> None:
-    """M34: after dropping, the first line is a header."""
-    text = "\n".join(["x" * 300, "by hand", format_entry(_entry(1, "y" * 50))])
-    assert add_entry(text, _entry(2, "z" * 100), cap=400).startswith("## ")
-
-
 @pytest.mark.parametrize(
     ("window", "limit"), [(8192, 655), (32_768, 2621), (50_000, 4000), (200_000, 4000), (None, 4000), (0, 0)]
 )
@@ -93,9 +31,7 @@ def test_excerpt_limit(window: int | None, limit: int) -> None:
 
 def test_excerpt_holds_the_newest_entries_whole() -> None:
     """M35: 100 entries at 32 768."""
-    text = ""
-    for n in range(100):
-        text = add_entry(text, _entry(n, f"fact {n} " + "x" * 80))
+    text = "\n".join(format_entry(_entry(n, f"fact {n} " + "x" * 80)) for n in range(100))
     shown = excerpt(text, 32_768)
     assert len(shown) <= 2621
     assert shown.startswith(format_entry(_entry(99, "fact 99 " + "x" * 80)).rstrip())
@@ -105,7 +41,7 @@ def test_excerpt_holds_the_newest_entries_whole() -> None:
 
 def test_excerpt_of_one_large_entry_shows_its_first_lines() -> None:
     """M35: rather some of the newest than nothing."""
-    text = add_entry("", _entry(1, *(f"fact {n} " + "x" * 100 for n in range(40))))
+    text = format_entry(_entry(1, *(f"fact {n} " + "x" * 100 for n in range(40))))
     shown = excerpt(text, 8192)
     assert 0 < len(shown) <= 655
     assert "fact 0 " in shown
@@ -115,6 +51,41 @@ def test_excerpt_of_nothing() -> None:
     """No memory, or entries without facts: no text at all."""
     assert excerpt("", None) == ""
     assert excerpt(format_entry(MemoryEntry("2026-01-01", "c", 1, ())), None) == ""
+
+
+def test_excerpt_shows_what_holds() -> None:
+    """Cases 130, 131, 133: nothing superseded, nothing past its end, nothing twice."""
+    text = """\
+## 2026-01-01T00:00:00Z · conversation a · cycle 1
+- ~~Decision: use SQLite~~ (superseded 2026-02-01)
+- Decision: port 8080
+- freeze main until 2026-02-10
+
+## 2026-01-02T00:00:00Z · conversation a · cycle 2 · expires 2026-01-31
+- the staging key is in the vault
+
+## 2026-02-01T00:00:00Z · conversation b · cycle 1
+- Decision: use Postgres
+- supersedes: Decision: use SQLite
+- decision: PORT 8080.
+"""
+    shown = excerpt(text, None, "2026-02-15")
+    assert shown == (
+        "## 2026-02-01T00:00:00Z · conversation b · cycle 1\n- Decision: use Postgres\n- decision: PORT 8080."
+    )
+    assert "freeze main" in excerpt(text, None, "2026-02-10T09:00:00Z"), "the last day counts"
+    assert "staging key" in excerpt(text, None, "2026-01-31")
+    assert "staging key" in excerpt(text, None), "without a clock nothing is past its end"
+
+
+def test_every_part_of_an_entry_is_read_back() -> None:
+    """Source, date, end, what was replaced and by what."""
+    entry = MemoryEntry("2026-01-02", "c1", 3, ("a", "b"), "2026-05-01", ("old one",), ("Decision: use A",))
+    assert parse_memory(format_entry(entry)) == (entry,)
+    odd = MemoryEntry("2026-01-02", "c1", 3, ("supersedes: x", "~~struck~~", "a ~~b~~ c"))
+    (read,) = parse_memory(format_entry(odd))
+    assert read.facts == ("Note: supersedes: x", "Note: ~~struck~~", "a ~~b~~ c")
+    assert (read.superseded, read.supersedes) == ((), ())
 
 
 def test_durable_facts() -> None:

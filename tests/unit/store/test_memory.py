@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from marextui.context.memory import MEMORY_CAP, RULES_CAP, MemoryEntry, parse_memory
+from marextui.context.memory import MEMORY_CAP, RULES_CAP, MemoryEntry, excerpt, parse_memory
 from marextui.store.memory import MemoryStore
 
 
@@ -61,6 +61,27 @@ async def test_memory_stays_under_its_cap(store: MemoryStore) -> None:
     assert parse_memory(await store.read())[-1].facts == ("new",)
 
 
+async def test_the_archive_is_capped_and_says_what_it_drops(store: MemoryStore) -> None:
+    """I14: both files stay bounded after any sequence."""
+    store.memory_path.parent.mkdir(parents=True)
+    big = "## 2026-01-01T00:00:00Z · conversation c · cycle 1\n- " + "x" * (MEMORY_CAP - 100)
+    dropped = 0
+    for n in range(3):
+        store.memory_path.write_text(big)
+        dropped += (await store.feed(entry(2, f"new {n}"))).dropped
+    assert dropped == 2
+    assert store.archive_path.stat().st_size <= MEMORY_CAP
+
+
+async def test_a_correction_strikes_the_earlier_fact(store: MemoryStore) -> None:
+    """Case 131: kept in the file, not in the excerpt."""
+    await store.feed(entry(1, "Decision: use SQLite"))
+    fed = await store.feed(entry(2, "Decision: use Postgres"))
+    assert fed.superseded == ("Decision: use SQLite",)
+    assert "~~Decision: use SQLite~~" in await store.read()
+    assert "SQLite" not in excerpt(await store.read(), None)
+
+
 async def test_secrets_do_not_reach_memory(store: MemoryStore) -> None:
     """Case 137."""
     secret = "sk-ant-api03-" + "A1b2C3d4" * 8
@@ -74,8 +95,10 @@ async def test_clear_empties_the_file_and_leaves_the_rest(store: MemoryStore) ->
     omission = store.memory_path.parent / "omissions" / "omitted-001.txt"
     omission.parent.mkdir()
     omission.write_text("kept")
+    store.archive_path.write_text("older")
     await store.clear()
     assert store.memory_path.read_bytes() == b""
+    assert not store.archive_path.exists()
     assert await store.size() == 0
     assert omission.read_text() == "kept"
 
