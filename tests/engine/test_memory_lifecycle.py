@@ -10,7 +10,17 @@ from marextui.engine.events import CompactionFinished, Notice
 from tests.stubs.engine_rig import Rig, texts
 from tests.stubs.scripted_model import ScriptedChat, say
 
-SUMMARY = "## Session Intent\n- make it faster\n## Decisions Made\n- keep the old API"
+SUMMARY = """## Session Intent
+- make the parser faster
+## Files Modified
+- src/parser.py: loop unrolled
+## Decisions Made
+- keep the old API
+## Current State
+- tests pass
+## Next Steps
+- measure"""
+ABOUT = "In src/parser.py, make the parser faster and keep the old API. "
 
 
 async def test_a_full_memory_moves_its_oldest_to_the_archive_and_says_so(tmp_path: Path) -> None:
@@ -22,7 +32,7 @@ async def test_a_full_memory_moves_its_oldest_to_the_archive_and_says_so(tmp_pat
     (folder / "MEMORY.md").write_text(old)
     r = await rig.start()
     for n in range(5):
-        await r.ask(f"question {n} about the parser, src/parser.py and the old API " + "x" * 4000)
+        await r.ask(ABOUT + f"question {n} " + "x" * 4000)
     r.engine.compact()
     await r.until(lambda e: isinstance(e, CompactionFinished))
     await r.idle()

@@ -13,7 +13,17 @@ from tests.stubs.engine_rig import Rig, texts
 from tests.stubs.scripted_model import ScriptedChat, ScriptedTools, call, say
 
 KEY = "ghp_" + "a1B2" * 9
-SUMMARY = "## Session Intent\n- rotate the key\n## Decisions Made\n- keep the key"
+SUMMARY = """## Session Intent
+- make the parser faster
+## Files Modified
+- src/parser.py: loop unrolled
+## Decisions Made
+- keep the old API
+## Current State
+- tests pass
+## Next Steps
+- measure"""
+ABOUT = "In src/parser.py, make the parser faster and keep the old API. "
 
 
 @pytest.fixture
@@ -59,9 +69,9 @@ async def test_the_model_sees_the_key_and_the_disk_does_not(rig, tmp_path: Path)
 
 async def test_the_summariser_does_not_see_the_key(rig, tmp_path: Path) -> None:
     """Case 137: no second model is told; neither the summary nor memory hold it."""
-    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY.replace("keep the key", f"keep the key {KEY}"))]))
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY.replace("old API", f"old API {KEY}"))]))
     for n in range(30):
-        await r.ask(f"question {n} with {KEY} " + "x" * 2400)
+        await r.ask(ABOUT + f"question {n} with {KEY} " + "x" * 2400)
         if r.of(CompactionFinished):
             break
     assert r.of(CompactionFinished)
