@@ -39,25 +39,25 @@ def run_screen(settings: Settings, *, problems: Sequence[str], root: Path, wante
 
 async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wanted: str, pick: bool) -> int:
     engine = await build_engine(settings, cwd=root, root=root, wanted=wanted, env=os.environ)
-    app = MarexApp(
-        engine,
-        settings=settings,
-        themes_dir=paths.config_dir() / "themes",
-        history_file=paths.data_dir() / "history.jsonl",
-        problems=problems,
-        remember=lambda key, value: write_setting(paths.config_file(), key, value),
-    )
+    try:  # from here on something runs that would keep a failed start from ending
+        app = MarexApp(
+            engine,
+            settings=settings,
+            themes_dir=paths.config_dir() / "themes",
+            history_file=paths.data_dir() / "history.jsonl",
+            problems=problems,
+            remember=lambda key, value: write_setting(paths.config_file(), key, value),
+        )
 
-    def opened(event: Event) -> None:
-        if isinstance(event, ConversationOpened):
-            forget()
-            app.call_later(app.action_resume)
+        def opened(event: Event) -> None:
+            if isinstance(event, ConversationOpened):
+                forget()
+                app.call_later(app.action_resume)
 
-    forget = engine.subscribe(opened) if pick else lambda: None
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, lambda: app.exit(return_code=0))
-    try:
+        forget = engine.subscribe(opened) if pick else lambda: None
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, lambda: app.exit(return_code=0))
         await app.run_async(mouse=settings.mouse)
     finally:
         await engine.close()
