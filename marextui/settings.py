@@ -38,6 +38,8 @@ class Settings:
     omissions_quota_mb: int = 512
     local_window: int = 8192
     max_tool_rounds: int = 25
+    keep_images: int = 4
+    max_request_mb: int = 20
     bash_timeout: int = 120
     request_timeout: int = 300
     temperature: float | None = None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB
 from marextui.context.omission import DEFAULT_RETENTION_DAYS, retention_days
 
 Kind = Literal["text", "whole number", "number", "yes/no", "table of texts"]
@@ -130,6 +131,22 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting("local_window", "whole number", 8192, "Window given to the embedded engine", "tokens", _above_zero),
     Setting("max_tool_rounds", "whole number", 25, "Most rounds of tool calls in one turn", "rounds", _above_zero),
+    Setting(
+        "keep_images",
+        "whole number",
+        KEEP_IMAGES,
+        "Newest images that stay in the conversation; older ones become a description",
+        "images",
+        _not_negative,
+    ),
+    Setting(
+        "max_request_mb",
+        "whole number",
+        MAX_REQUEST_MB,
+        "Most bytes of one request, whatever its tokens; older images and outputs make room",
+        "MB",
+        _above_zero,
+    ),
     Setting("bash_timeout", "whole number", 120, "Longest run of one command", "seconds", _above_zero),
     Setting(
         "request_timeout", "whole number", 300, "Longest silence of a model that is answering", "seconds", _above_zero

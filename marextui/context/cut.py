@@ -16,6 +16,10 @@ KEPT_SHARE = 0.2
 """Share of the estimated tokens a forced compaction keeps when the window is unknown (M21)."""
 SMALLEST_SUMMARY = 100
 """Tokens of a summary with next to nothing in it: cutting less than this away can only make a view longer."""
+FORCED_SHARE = 0.85
+"""Share of the room that a forced cut should fill at most, so that the next step has some."""
+FORCED_SUMMARY_SHARE = 0.6
+"""Share of what is left beside the smallest tail that a forced summary takes when room is scarce."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +80,62 @@ def choose_cut(
     floor_reduction: float = 0.2,
     used: int,
     mid_turn: bool = False,
+    ceiling: float | None = None,
+    pending: int = 0,
 ) -> Cut | None:
     """The cut of an automatic compaction, or None when no cut helps enough (M10, B3).
 
     The projection of a cut is `summary_tokens` (the cap) plus what is kept. The earliest cut whose projection is at
     most half of `target` (the threshold) wins; else the one with the smallest projection still below `target`. Both
-    must bring H down from `used` by at least `floor_reduction`. User messages come first; with `mid_turn` cuts inside
-    a turn are looked at only when no user message will do (B13).
+    must bring H down from `used` by at least `floor_reduction`, and to `ceiling` or less when there is one (I3: 0.8 of
+    the threshold, so that the next message does not trigger again). User messages come first; with `mid_turn` cuts
+    inside a turn are looked at only when no user message will do (B13). `pending` are the tokens of a request that the
+    view already repeats ahead of `messages`: a cut that finds no request in them goes on repeating that one.
     """
 
     def best(cuts: Sequence[Cut]) -> Cut | None:
         fair = [c for c in cuts if c.projected < target and c.projected <= (1 - floor_reduction) * used]
+        if ceiling is not None:
+            fair = [c for c in fair if c.projected <= ceiling]
         return next((c for c in fair if c.projected <= target / 2), min(fair, key=lambda c: c.projected, default=None))
 
-    found = best(_cuts(messages, counts, summary_tokens, mid_turn=False))
+    found = best(_cuts(messages, counts, summary_tokens, mid_turn=False, pending=pending))
     if found is None and mid_turn:
-        found = best(_cuts(messages, counts, summary_tokens, mid_turn=True))
+        found = best(_cuts(messages, counts, summary_tokens, mid_turn=True, pending=pending))
     return found
+
+
+def forced_cut(
+    messages: Sequence[Message],
+    counts: Sequence[int],
+    *,
+    cap: int,
+    overhead: int,
+    room: float,
+    used: int,
+    pending: int = 0,
+) -> tuple[Cut, int] | None:
+    """(the cut, the cap of its summary) when the request would not be sent otherwise (ladder rung e); None: none fits.
+
+    `room` is what the history may take, `overhead` what a summary costs besides its text. A turn boundary that leaves
+    some of the room free wins, then a cut inside the turn that does; failing both, the smallest tail with a summary as
+    large as the room allows, as long as it is shorter than half of what it stands for.
+    """
+    cuts = _cuts(messages, counts, cap + overhead, mid_turn=True, pending=pending)
+    free = [c for c in cuts if c.projected <= FORCED_SHARE * room and c.projected < used]
+    for inside in (False, True):
+        fair = [c for c in free if inside or messages[c.index].role == "user"]
+        chosen = next((c for c in fair if c.projected <= room / 2), min(fair, key=lambda c: c.projected, default=None))
+        if chosen is not None:
+            return chosen, cap
+    least = min(cuts, key=lambda c: c.kept_tokens, default=None)
+    if least is None:
+        return None
+    taken_away = used - least.kept_tokens - overhead
+    small = int(min(cap, (room - least.kept_tokens - overhead) * FORCED_SUMMARY_SHARE, taken_away / 2))
+    if small < SMALLEST_SUMMARY:
+        return None
+    return Cut(least.index, least.kept_tokens, least.kept_tokens + overhead + small), small
 
 
 def manual_cut(
@@ -103,6 +146,7 @@ def manual_cut(
     target: float | None,
     used: int,
     mid_turn: bool = False,
+    pending: int = 0,
 ) -> Cut | None:
     """The cut of a forced compaction (`/compact`), or None: nothing to compact (M21).
 
@@ -112,12 +156,18 @@ def manual_cut(
     """
     if target is not None:
         chosen = choose_cut(
-            messages, counts, summary_tokens=summary_tokens, target=target, used=used, mid_turn=mid_turn
+            messages,
+            counts,
+            summary_tokens=summary_tokens,
+            target=target,
+            used=used,
+            mid_turn=mid_turn,
+            pending=pending,
         )
         if chosen is not None:
             return chosen
     total = sum(counts)
-    cuts = _cuts(messages, counts, summary_tokens, mid_turn=mid_turn)
+    cuts = _cuts(messages, counts, summary_tokens, mid_turn=mid_turn, pending=pending)
     useful = [c for c in cuts if total - c.kept_tokens > SMALLEST_SUMMARY]
     if target is None:
         small = next((c for c in useful if c.kept_tokens <= KEPT_SHARE * total), None)
@@ -126,21 +176,23 @@ def manual_cut(
     return min(useful, key=lambda c: c.kept_tokens, default=None)
 
 
-def _cuts(messages: Sequence[Message], counts: Sequence[int], summary_tokens: int, *, mid_turn: bool) -> list[Cut]:
+def _cuts(
+    messages: Sequence[Message], counts: Sequence[int], summary_tokens: int, *, mid_turn: bool, pending: int
+) -> list[Cut]:
     """Every possible cut with its figures, earliest first."""
     if len(messages) != len(counts):
         raise ValueError(f"{len(messages)} messages but {len(counts)} counts")
     before = [0, *accumulate(counts)]
     cuts: list[Cut] = []
     for index in cut_candidates(messages, mid_turn=mid_turn):
-        kept = before[-1] - before[index] + _repeated(messages, counts, index)
+        kept = before[-1] - before[index] + _repeated(messages, counts, index, pending)
         cuts.append(Cut(index, kept, kept + summary_tokens))
     return cuts
 
 
-def _repeated(messages: Sequence[Message], counts: Sequence[int], index: int) -> int:
+def _repeated(messages: Sequence[Message], counts: Sequence[int], index: int, pending: int) -> int:
     """Tokens of the pending request that a cut before an assistant message repeats ahead of the tail (B13)."""
     if messages[index].role == "user":
         return 0
     asks = (counts[i] for i in range(index - 1, -1, -1) if messages[i].role == "user" and not messages[i].synthetic)
-    return next(asks, 0)
+    return next(asks, pending)

@@ -54,6 +54,14 @@ def after_attempt(attempts: Attempts, outcome: Outcome, *, messages: int, used: 
     )
 
 
+def after_forced(attempts: Attempts, *, messages: int, used: int) -> Attempts:
+    """The memory after a compaction that made room without a model where the request could not be sent otherwise.
+
+    What is there now is not new (I4); but it says nothing about the model, so its failures still count (case 13).
+    """
+    return replace(attempts, outcome=attempts.outcome or "done", messages=messages, used=used)
+
+
 def after_undo(attempts: Attempts, *, messages: int, used: int, turn: int) -> Attempts:
     """The memory after a compaction was undone: what is there now is what a person wants to see, so it is not new.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from marextui import paths
+from marextui.context.bulk import Scales
 from marextui.context.tokens import CountText, TokenLedger
 from marextui.engine.archive import NEW, Archive
 from marextui.engine.bus import Bus
@@ -20,9 +21,9 @@ from marextui.engine.meter import Meter
 from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import Omissions, Omitter
 from marextui.engine.permissions import Decision, Permissions
-from marextui.engine.ports import Clock, Ids, RandomIds, SystemClock
-from marextui.engine.setup import Setup
+from marextui.engine.ports import CalibrationFile, Clock, Ids, RandomIds, SystemClock
 from marextui.engine.quota import WithinQuota
+from marextui.engine.setup import Setup
 from marextui.engine.state import EngineState, Policy
 from marextui.engine.toolrun import Titles, ToolRunner
 from marextui.engine.usage import Journal, UsageBook
@@ -30,6 +31,7 @@ from marextui.models.hub import Hub
 from marextui.models.tokenizer import load_counter
 from marextui.models.types import ModelHub
 from marextui.settings import Settings
+from marextui.store.calibration import CalibrationStore
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
@@ -53,6 +55,7 @@ class Parts:
     count: CountText
     clock: Clock
     ids: Ids
+    calibration: CalibrationFile | None = None
 
 
 def assemble(
@@ -73,7 +76,8 @@ def assemble(
 
     def new_ledger() -> TokenLedger:
         """A fresh ledger for another conversation; what was learned of the model's tokenizer stays."""
-        meter.ledger = TokenLedger(parts.count, meter.ledger.factor)
+        meter.ledger = TokenLedger(parts.count, meter.ledger.factor, echo_reasoning=policy.echo_reasoning)
+        meter.scales = Scales(echo_reasoning=policy.echo_reasoning)
         return meter.ledger
 
     meter = Meter(TokenLedger(parts.count), policy.compact_at, policy.max_output, policy.reserve_override)
@@ -96,6 +100,7 @@ def assemble(
         permissions=permissions,
         usage=UsageBook(parts.journal, parts.clock),
         compactor=Compactor(bus, parts.clock, meter, parts.memory, strategy=policy.strategy),
+        calibration_file=parts.calibration,
     )
     return Engine(state, setup)
 
@@ -110,6 +115,8 @@ def policy_from(settings: Settings) -> Policy:
         max_tool_rounds=settings.max_tool_rounds,
         temperature=settings.temperature,
         window_override=settings.window,
+        keep_images=settings.keep_images,
+        max_request_mb=settings.max_request_mb,
     )
 
 
@@ -161,6 +168,7 @@ async def build_engine(
         count=await load_counter(),
         clock=clock,
         ids=RandomIds(),
+        calibration=CalibrationStore(paths.data_dir()),
     )
     return assemble(
         parts,

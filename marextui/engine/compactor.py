@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from marextui.context.beside import beside
 from marextui.context.budget import beside_cap, summary_cap
 from marextui.context.cut import Cut, choose_cut, forced_cut, manual_cut
 from marextui.context.entries import CompactionCommitted, Summary, SummaryItem, Trigger
-from marextui.context.fold import summary_pair
+from marextui.context.fold import summary_pair, summary_text
 from marextui.context.fusion import fit, fuse
 from marextui.context.ladder import GOAL_SHARE
 from marextui.context.memory import MemoryEntry, durable_facts
@@ -44,11 +44,13 @@ class MemoryFeed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A compaction that is known to help: where it cuts, the `cap` of its summary in tokens, who writes it."""
+    """A compaction that is known to help: where it cuts, most tokens of its summary and of what code sets beside it,
+    who writes it (None: no model)."""
 
     trigger: Trigger
     cut: Cut
     cap: int
+    beside: int
     chat: ChatModel | None
     extra: dict[str, Any]
     dated: str
@@ -100,9 +102,13 @@ class Compactor:
         counts = [session.ledger.message(m) for m in kept]
         cut = self.cut(session, reading, counts, trigger=trigger, mid_turn=mid_turn, ceiling=ceiling)
         if cut is None:
-            reason = self._why_no_cut(session, kept, reading, trigger, ceiling)
+            reason = self.why_no_cut(session, kept, reading, trigger, ceiling)
             return self._fail(session, reading, trigger, reason, "refused")
-        plan = _Plan(trigger, cut, summary_cap(reading.window.tokens), None if offline else chat, extra, dated)
+        cap, beside_room = summary_cap(reading.window.tokens), self._beside_cap(reading)
+        if trigger != "manual" and reading.threshold is not None:
+            limit = goal_of(reading.threshold) if ceiling is None else ceiling
+            beside_room = min(beside_room, max(0, int(limit - cut.kept_tokens - cap - _pair_tokens(session))))
+        plan = _Plan(trigger, cut, cap, beside_room, None if offline else chat, extra, dated)
         return await self._run(session, reading, plan)
 
     async def force(self, session: Session, reading: Reading, *, room: int, dated: str) -> bool:
@@ -115,7 +121,7 @@ class Compactor:
         found = forced_cut(
             kept,
             [session.ledger.message(m) for m in kept],
-            cap=summary_cap(reading.window.tokens),
+            cap=summary_cap(reading.window.tokens) + self._beside_cap(reading),
             overhead=_pair_tokens(session),
             room=room,
             used=reading.used,
@@ -124,7 +130,16 @@ class Compactor:
         if found is None:
             return False
         cut, cap = found
-        return await self._run(session, reading, _Plan("overflow", cut, cap, None, {}, dated, forced=True))
+        beside_room = min(self._beside_cap(reading), cap // 4)
+        plan = _Plan("overflow", cut, cap - beside_room, beside_room, None, {}, dated, forced=True)
+        return await self._run(session, reading, plan)
+
+    def most_of_summary(self, session: Session, reading: Reading) -> int:
+        """The most a summary may take, in tokens: its text, what stands beside it, and its two messages."""
+        return summary_cap(reading.window.tokens) + self._beside_cap(reading) + _pair_tokens(session)
+
+    def _beside_cap(self, reading: Reading) -> int:
+        return beside_cap(reading.window.tokens) if self.beside_tokens is None else self.beside_tokens
 
     async def _run(self, session: Session, reading: Reading, plan: _Plan) -> bool:
         started = self.clock.monotonic()
@@ -145,13 +160,6 @@ class Compactor:
             return self._fail(session, reading, trigger, f"the summary could not be made: {problem.message}", "failed")
         merged = new if self.strategy == "regenerative" else fuse(earlier, new, cycle=cycle)
         summary, archived = _fitted(merged, plan.cap, session)
-        pair = summary_pair(render_summary(summary), cycle)
-        after = cut.kept_tokens + session.ledger.messages(pair)
-        if after >= reading.used:
-            reason = f"the result would not be smaller ({after} of {reading.used} tokens)"
-            return self._fail(session, reading, trigger, reason, "refused")
-        if session.version != version:
-            return self._fail(session, reading, trigger, "the conversation changed meanwhile", "failed")
         entry = CompactionCommitted(
             cycle=cycle,
             trigger=trigger,
@@ -159,11 +167,24 @@ class Compactor:
             summary=summary,
             summarizer="model" if plan.chat is not None else "offline",
             messages_before=len(session.history()),
-            messages_after=len(kept) - cut.index + len(pair),
+            messages_after=len(kept) - cut.index + 2,
             tokens_before=reading.used,
-            tokens_after=after,
-            seconds=round(self.clock.monotonic() - started, 3),
+            tokens_after=0,
+            seconds=0.0,
+            beside=await self._known_for_certain(session, kept[cut.index].id, plan.beside),
         )
+        pair = summary_pair(summary_text(entry), cycle)
+        after = cut.kept_tokens + session.ledger.messages(pair)
+        if after >= reading.used and entry.beside:  # a small conversation: the summary alone may still be shorter
+            entry = replace(entry, beside="")
+            pair = summary_pair(summary_text(entry), cycle)
+            after = cut.kept_tokens + session.ledger.messages(pair)
+        if after >= reading.used:
+            reason = f"the result would not be smaller ({after} of {reading.used} tokens)"
+            return self._fail(session, reading, trigger, reason, "refused")
+        if session.version != version:
+            return self._fail(session, reading, trigger, "the conversation changed meanwhile", "failed")
+        entry = replace(entry, tokens_after=after, seconds=round(self.clock.monotonic() - started, 3))
         await session.append(entry)
         if plan.forced:
             logged = len(session.conversation.messages)
@@ -175,6 +196,19 @@ class Compactor:
         self.bus.emit(CompactionFinished(entry))
         await self._feed(session, new, archived, cycle, plan.dated)
         return True
+
+    async def _known_for_certain(self, session: Session, cut: str, room: int) -> str:
+        """What stands beside the summary of everything before `cut`, in `room` tokens (issue section 2)."""
+        messages = session.conversation.messages
+        before = messages[: next((i for i, m in enumerate(messages) if m.id == cut), 0)]
+        chars = room * CHARS_PER_TOKEN
+        while chars > LEAST_SUMMARY_CHARS:
+            text = await asyncio.to_thread(beside, before, max_chars=chars)
+            size = session.ledger.text(text)
+            if size <= room:
+                return text
+            chars = min(chars * 4 // 5, int(chars * room / size))
+        return ""
 
     def cut(
         self,
@@ -188,24 +222,28 @@ class Compactor:
     ) -> Cut | None:
         """Where a compaction would cut when the kept messages have `counts` tokens; None when none helps enough."""
         kept = session.conversation.shown()
-        size = summary_cap(reading.window.tokens) + _pair_tokens(session)
+        least = summary_cap(reading.window.tokens) + _pair_tokens(session)
         pending = _pending_tokens(session)
         if trigger == "manual":
             return manual_cut(
-                kept, counts, summary_tokens=size, target=reading.threshold, used=reading.used, pending=pending
+                kept, counts, summary_tokens=least, target=reading.threshold, used=reading.used, pending=pending
             )
         if reading.threshold is None:
             return None
-        return choose_cut(
-            kept,
-            counts,
-            summary_tokens=size,
-            target=max(reading.threshold, ceiling or 0.0),
-            used=reading.used,
-            mid_turn=mid_turn,
-            ceiling=goal_of(reading.threshold) if ceiling is None else ceiling,
-            pending=pending,
-        )
+        for size in (least + self._beside_cap(reading), least):  # what stands beside the summary has to give way first
+            found = choose_cut(
+                kept,
+                counts,
+                summary_tokens=size,
+                target=max(reading.threshold, ceiling or 0.0),
+                used=reading.used,
+                mid_turn=mid_turn,
+                ceiling=goal_of(reading.threshold) if ceiling is None else ceiling,
+                pending=pending,
+            )
+            if found is not None:
+                return found
+        return None
 
     async def _summarise(
         self,
@@ -281,7 +319,7 @@ class Compactor:
         self.bus.emit(CompactionFailed(trigger, reason, outcome == "refused"))
         return False
 
-    def _why_no_cut(
+    def why_no_cut(
         self,
         session: Session,
         kept: Sequence[Message],

@@ -243,13 +243,17 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepRefused:
-    """A step was not sent because it cannot fit; `reason` names the biggest contributor."""
+    """A step was not sent because it cannot fit; `reason` names the biggest contributors.
+
+    `floor` lists what no reduction can take away, the largest first: (what, tokens; bytes when the limit is one).
+    """
 
     turn: int
     step: int
     used: int
     budget: int
     reason: str
+    floor: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +362,19 @@ class OutputsReplaced:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewReduced:
+    """Inputs of calls or long texts became markers, or old reasoning is no longer sent: a rewrite of the view (I7).
+
+    `ids` are the omissions that hold what left, in order; none for reasoning, which stays in the log.
+    """
+
+    turn: int
+    kind: Literal["inputs", "texts", "reasoning"]
+    ids: tuple[str, ...]
+    tokens_freed: int
+
+
+@dataclass(frozen=True, slots=True)
 class CompactionStarted:
     cycle: int
     trigger: str
@@ -438,6 +455,7 @@ Event = (
     | OmissionStored
     | OmissionRead
     | OutputsReplaced
+    | ViewReduced
     | CompactionStarted
     | CompactionFinished
     | CompactionFailed

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from marextui.context.budget import UNKNOWN_WINDOW, Window, budget_for, reached, reserve_for, threshold_for
+from marextui.context.bulk import Scales
+from marextui.context.messages import canonical_json
 from marextui.context.tokens import TokenLedger, history_tokens, segments
 from marextui.engine.events import Gauge
 from marextui.engine.prompt import SystemPart
@@ -28,6 +30,8 @@ class Reading:
     budget: int | None
     threshold: float | None
     over_threshold: bool
+    rules: int = 0
+    """The share of `system` that is MAREX.md."""
 
     @property
     def system_part(self) -> int:
@@ -51,6 +55,7 @@ class Meter:
     used_at_turn_end: list[int] = field(default_factory=list)
     cached: int | None = None
     computed: int | None = None
+    scales: Scales = field(default_factory=Scales)
 
     def reserve(self) -> int:
         """R: tokens kept for the answer; without a window the configured output, as it is what will be asked for."""
@@ -81,7 +86,13 @@ class Meter:
             budget=budget,
             threshold=threshold_for(budget, self.compact_at),
             over_threshold=reached(used, budget, self.compact_at),
+            rules=self.ledger.text(part.rules) if part.rules else 0,
         )
+
+    def weigh(self, session: Session, part: SystemPart) -> int:
+        """Bytes of the next request's body, but for its few settings (case 102). Each message is weighed once."""
+        fixed = canonical_json([part.wire(), *part.tools])
+        return len(fixed.encode("utf-8", "surrogatepass")) + self.scales.messages(session.history())
 
     def turn_ended(self, used: int) -> None:
         """Remember H at the end of a turn, for the recent rate."""

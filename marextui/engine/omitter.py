@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
-from marextui.context.entries import OmissionRef, OutputsOmitted, OutputStored
+from marextui.context.entries import (
+    Entry,
+    InputRef,
+    InputsOmitted,
+    OmissionRef,
+    OutputsOmitted,
+    OutputStored,
+    ShortenedRef,
+    TextsShortened,
+)
+from marextui.context.ladder import Piece
 from marextui.context.messages import Message
-from marextui.context.omission import OMIT_OVER, Eligible, cap_output, eligible, expired, fits, marker
+from marextui.context.omission import OMIT_OVER, TOOL_OUTPUT, Eligible, cap_output, eligible, expired, fits, marker
 from marextui.engine.bus import Bus
-from marextui.engine.events import OmissionInfo, OmissionRead, OmissionStored, OutputsReplaced
+from marextui.engine.events import OmissionInfo, OmissionRead, OmissionStored, OutputsReplaced, ViewReduced
 from marextui.engine.ports import Clock
 from marextui.engine.session import Session
 
@@ -103,7 +113,7 @@ class Omitter:
 
     async def list(self, session: Session) -> list[OmissionInfo]:
         """All live entries, newest first."""
-        omitted = {ref.omission_id for ref in session.conversation.omitted.values()}
+        omitted = session.conversation.replaced_ids()
         return [
             self.info(m, in_view=m.conversation_id == session.id and m.id not in omitted)
             for m in await self.store.all()
@@ -179,26 +189,65 @@ class Omitter:
         )
         return await self.omit(session, found, turn)
 
-    async def make_room(self, session: Session, turn: int, excess: int) -> int:
-        """Free at least `excess` tokens by omitting outputs early, oldest first, the newest tool round last (I2).
+    async def replace(
+        self,
+        session: Session,
+        pieces: Sequence[Piece],
+        turn: int,
+        why: Literal["repeat", "room", "images"] = "room",
+    ) -> tuple[str, ...]:
+        """Store what is not stored yet of `pieces`, then let them leave the view: one transaction, one rewrite (I6).
 
-        The way out when a request would not fit and no cut helps; returns the tokens freed (maybe fewer).
+        Returns the ids under which they can be read, in order. Raises OSError before anything is rewritten.
         """
-        kept = session.conversation.kept()
-        found = list(eligible(kept, current_turn=turn + 1, omit_after_turns=0, omitted=session.conversation.omitted))
-        newest = max((i for i, m in enumerate(kept) if m.role == "assistant" and m.tool_calls), default=-1)
-        newest_ids = {m.id for m in kept[newest + 1 :]} if newest >= 0 else set()
-        found.sort(key=lambda e: e.message_id in newest_ids)
-        chosen: list[Eligible] = []
-        freed = 0
-        for e in found:
-            if freed >= excess:
-                break
-            chosen.append(e)
-            freed += session.ledger.text(e.text) - session.ledger.text(marker("omitted-000", len(e.text)))
-        order = {m.id: i for i, m in enumerate(kept)}
-        chosen.sort(key=lambda e: (order[e.message_id], e.part))
-        return await self.omit(session, chosen, turn)
+        outputs: list[tuple[Piece, OmissionRef]] = []
+        inputs: list[tuple[Piece, InputRef]] = []
+        texts: list[tuple[Piece, ShortenedRef]] = []
+        ids: list[str] = []
+        for p in pieces:
+            omission_id, chars = await self._stored(session, p)
+            ids.append(omission_id)
+            if p.call >= 0:
+                inputs.append((p, InputRef(p.message_id, p.call, p.path, omission_id, chars)))
+            elif p.keep:
+                texts.append((p, ShortenedRef(p.message_id, p.part, omission_id, chars, p.keep, p.label)))
+            else:
+                outputs.append((p, OmissionRef(p.message_id, p.part, omission_id, chars, p.label)))
+        entries: list[Entry] = []
+        if outputs:
+            entries.append(OutputsOmitted(turn, tuple(r for _, r in outputs), why))
+        if inputs:
+            entries.append(InputsOmitted(turn, tuple(r for _, r in inputs)))
+        if texts:
+            entries.append(TextsShortened(turn, tuple(r for _, r in texts)))
+        if entries:
+            await session.append(*entries)
+        if outputs:
+            refs = tuple(r for _, r in outputs)
+            self.bus.emit(OutputsReplaced(turn, refs, sum(p.saves for p, _ in outputs)))
+        if inputs:
+            gone = tuple(r.omission_id for _, r in inputs)
+            self.bus.emit(ViewReduced(turn, "inputs", gone, sum(p.saves for p, _ in inputs)))
+        if texts:
+            gone = tuple(r.omission_id for _, r in texts)
+            self.bus.emit(ViewReduced(turn, "texts", gone, sum(p.saves for p, _ in texts)))
+        return tuple(ids)
+
+    async def _stored(self, session: Session, piece: Piece) -> tuple[str, int]:
+        """(id, characters) under which `piece` is kept; stored now unless it was when it was produced."""
+        if piece.call < 0:
+            known = session.stored_ref(piece.message_id, piece.part)
+            cut = session.conversation.shortened.get((piece.message_id, piece.part))
+            if known is not None:
+                return known.omission_id, known.chars
+            if cut is not None:
+                return cut.omission_id, cut.chars
+        what = "" if piece.label == TOOL_OUTPUT else piece.label
+        meta = await self.store.put(
+            piece.text, tool=piece.tool, what=what, conversation_id=session.id, message_id=piece.message_id
+        )
+        self.bus.emit(OmissionStored(self.info(meta, in_view=False)))
+        return meta.id, meta.chars
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ import secrets
 import time
 from typing import Protocol
 
+from marextui.context.calibration import Calibration
+
 
 class Clock(Protocol):
     """Wall time for dates, monotonic time for durations; both in seconds."""
@@ -19,6 +21,14 @@ class Ids(Protocol):
     """Source of unique ids; `kind` is a short prefix ("m", "c", "q")."""
 
     def new(self, kind: str) -> str: ...
+
+
+class CalibrationFile(Protocol):
+    """Where what was learned of models' counting is kept (`store.calibration.CalibrationStore`). Raises OSError."""
+
+    async def load(self) -> Calibration: ...
+
+    async def save(self, calibration: Calibration) -> None: ...
 
 
 class SystemClock:

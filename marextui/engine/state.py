@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from marextui.context.budget import UNKNOWN_WINDOW, late_trigger_warning, settle_window
+from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB, MEGABYTE
+from marextui.context.calibration import Calibration
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
 from marextui.engine.archive import Archive
 from marextui.engine.bus import Bus
@@ -17,7 +19,7 @@ from marextui.engine.meter import Meter, Reading
 from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import DAY, Omitter
 from marextui.engine.permissions import Permissions
-from marextui.engine.ports import Clock, Ids
+from marextui.engine.ports import CalibrationFile, Clock, Ids
 from marextui.engine.prompt import BASE_PROMPT, BASE_PROMPT_NO_TOOLS, SystemPart
 from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
@@ -46,6 +48,13 @@ class Policy:
     offline_summaries: bool = False
     on_refused: Literal["stop", "play_on"] = "stop"
     base_prompt: str = ""
+    keep_images: int = KEEP_IMAGES
+    max_request_mb: int = MAX_REQUEST_MB
+    echo_reasoning: bool = False
+
+
+SAVE_FROM = 0.02
+"""Least change of a model's factor that is written to disk."""
 
 
 @dataclass(slots=True)
@@ -68,6 +77,10 @@ class EngineState:
     on_view: ViewListener | None = None
     retryable: Literal["", "turn", "model"] = ""
     learned: int | None = None
+    calibration_file: CalibrationFile | None = None
+    calibration: Calibration = field(default_factory=Calibration)
+    _saved_factors: Calibration | None = None
+    _calibrated_for: str | None = None
     _purged_at: float = 0.0
     _warned: set[str] = field(default_factory=set)
 
@@ -80,6 +93,7 @@ class EngineState:
     async def connected(self) -> Connection:
         """The ready model; settles the window on the way. Raises `ModelError`, `NoModel`."""
         connection = await self.control.ensure()
+        self._use_calibration(connection.choice.name)
         before = self.meter.window
         self.settle_window(connection)
         self.refresh_gauge()
@@ -103,12 +117,46 @@ class EngineState:
         self.learned = None
         self.settle_window(None)
 
-    def window_learned(self, tokens: int) -> None:
-        """A server error named its window: that is discovery, not a guess (M4)."""
+    def window_learned(self, tokens: int, *, told: bool = True) -> None:
+        """A server error named its window: that is discovery, not a guess (M4). `told` False: it was said already."""
         if tokens != self.learned:
             self.learned = tokens
             self.settle_window(self.control.connection)
+        else:
+            told = False
+        if told:
             self.bus.emit(Notice("info", f"The server says its window is {tokens} tokens; the budget follows it."))
+
+    async def load_calibration(self) -> None:
+        """What earlier runs have learned of models (case 91); a file that cannot be read is learned anew."""
+        if self.calibration_file is None or self._saved_factors is not None:
+            return
+        try:
+            self.calibration = await self.calibration_file.load()
+        except OSError as problem:
+            self.warn_once(f"What was learned of models' counting could not be read: {problem.strerror or problem}")
+        self._saved_factors = self.calibration
+
+    def _use_calibration(self, model: str) -> None:
+        if self._calibrated_for != model:
+            self._calibrated_for = model
+            self.meter.ledger.factor = self.calibration.factor(model)
+
+    async def calibrated(self) -> None:
+        """The ledger's factor was corrected for the model in use: remember it, on disk when it moved enough."""
+        if self._calibrated_for is None:
+            return
+        model, factor = self._calibrated_for, self.meter.ledger.factor
+        if factor != self.calibration.factor(model):
+            self.calibration = self.calibration.learned(model, factor)
+        saved = self._saved_factors
+        if self.calibration_file is None or saved is None or abs(factor - saved.factor(model)) < SAVE_FROM:
+            return
+        self._saved_factors = self.calibration
+        try:
+            await self.calibration_file.save(self.calibration)
+        except OSError as problem:
+            self.warn_once(f"What was learned of this model could not be saved: {problem.strerror or problem}")
 
     # -- what is sent and how full it is -----------------------------------------------------------------------------
 
@@ -146,6 +194,18 @@ class EngineState:
             if not lasting
             else "",
         )
+
+    def may_summarise(self) -> bool:
+        """Whether the view may be summarised without being asked (M18)."""
+        return self.policy.auto_compress
+
+    @property
+    def keep_images(self) -> int:
+        return self.policy.keep_images
+
+    @property
+    def max_request_bytes(self) -> int:
+        return self.policy.max_request_mb * MEGABYTE
 
     def gauge_changed(self, reading: Reading) -> None:
         """Tell the screen the figures of `reading`."""
@@ -204,6 +264,7 @@ class EngineState:
 
     async def opened(self) -> None:
         """Another conversation is open: reset what belonged to the former one, announce the state of this one."""
+        await self.load_calibration()
         self.compactor.forget()
         self.permissions.granted.clear()
         self.meter.rewritten()

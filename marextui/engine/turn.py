@@ -7,21 +7,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from marextui.context.bulk import MEGABYTE
+from marextui.context.calibration import cut_silently, raised
 from marextui.context.entries import MessageAdded, Trigger, TurnEnd, UsageMeasured
 from marextui.context.messages import Message, to_wire
 from marextui.context.validate import violations
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
-from marextui.engine.events import StepRefused, StepStarted, StreamDropped
+from marextui.engine.events import Notice, StepRefused, StepStarted, StreamDropped
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.omitter import Omitter
 from marextui.engine.ports import Clock, Ids
 from marextui.engine.prompt import SystemPart
-from marextui.engine.refusal import refusal
+from marextui.engine.reducer import Reducer
+from marextui.engine.refusal import floor, refusal, too_heavy
 from marextui.engine.reply import Reply
 from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
 from marextui.models.types import ChatModel, ChatRequest, ModelError, Usage
+
+MAX_REDUCTIONS = 2
+"""Most times one step is sent again after a server found it too large; each time smaller (B17, case 43)."""
+OVERFLOW_SHARE = 0.6
+"""Share of the window that a reduction after an overflow aims at (B17)."""
+RETRY_SHARES = (0.8, 0.5)
+"""Most of the former history that the first and the second retry may still have."""
 
 ViewListener = Callable[[tuple[dict[str, Any], ...], Reading, bool], None]
 """Sees every view as it is about to be sent: wire messages, its figures, whether it is valid."""
@@ -36,9 +46,19 @@ class Host(Protocol):
 
     def why_not(self, reading: Reading) -> str: ...
 
-    def window_learned(self, tokens: int) -> None: ...
+    def window_learned(self, tokens: int, *, told: bool = True) -> None: ...
+
+    async def calibrated(self) -> None: ...
+
+    def may_summarise(self) -> bool: ...
 
     def today(self) -> str: ...
+
+    @property
+    def keep_images(self) -> int: ...
+
+    @property
+    def max_request_bytes(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +128,11 @@ class TurnRunner:
     limits: Limits
     on_view: ViewListener | None = None
     totals: Totals = field(default_factory=Totals)
+    reducer: Reducer = field(init=False)
     _reply: Reply | None = None
+
+    def __post_init__(self) -> None:
+        self.reducer = Reducer(self.session, self.host, self.meter, self.omitter, self.compactor, self.bus)
 
     async def run(self, turn: int) -> None:
         """Steps until the final answer. Raises `TurnFailed`; cancelling leaves a valid log (partial text kept)."""
@@ -124,26 +148,46 @@ class TurnRunner:
             await self.tools.run_all(self.session, message.tool_calls, turn=turn, window=self.meter.window.tokens)
 
     async def _prepare(self, turn: int, step: int) -> tuple[SystemPart, Reading]:
-        """Measure, compact when due, make room when it would not fit (M2, M5, M10).
+        """Measure, make smaller what has to be, measure again (M2, M5, M10).
 
-        After the first step the cut may also fall inside the turn, before an assistant that opens a tool group (B13).
+        At the threshold old bulk goes first; a summary is asked for only when that is not enough (P22) and a cut is
+        known to help (I3). After the first step the cut may also fall inside the turn, before an assistant that opens
+        a tool group (B13). Over the budget the ladder goes on without a model.
         """
         self.bus.enter("preparing")
+        try:
+            await self._reduce(turn, step)
+        except OSError as problem:
+            text = f"Outputs could not be stored, so none were omitted: {problem.strerror or problem}"
+            self.bus.emit(Notice("warning", text, "Free disk space; until then the conversation only grows."))
         part = self.host.system_part()
         reading = self.meter.read(self.session, part)
-        if (
-            reading.over_threshold
-            and not self.host.why_not(reading)
-            and await self._compact(reading, mid_turn=step > 1)
-        ):
-            part = self.host.system_part()
-            reading = self.meter.read(self.session, part)
-        if reading.over_budget and await self.omitter.make_room(self.session, turn, reading.over_budget):
-            reading = self.meter.read(self.session, part)
         self.host.gauge_changed(reading)
         return part, reading
 
-    async def _compact(self, reading: Reading, *, trigger: Trigger = "threshold", mid_turn: bool = False) -> bool:
+    async def _reduce(self, turn: int, step: int) -> None:
+        await self.reducer.thin_images(turn, self.host.keep_images, starts=step == 1)
+        reading = self.reducer.reading()
+        if reading.over_threshold and self.host.may_summarise() and await self.reducer.relieve(turn, reading):
+            reading = self.reducer.reading()
+        if reading.over_threshold and not self.host.why_not(reading):
+            await self.reducer.clear_for_cut(turn, reading, trigger="threshold", mid_turn=step > 1)
+            await self._compact(self.reducer.reading(), mid_turn=step > 1)
+            reading = self.reducer.reading()
+        if reading.over_budget and reading.budget is not None:
+            await self.reducer.fit(turn, reading.budget)
+        excess = self.meter.weigh(self.session, self.host.system_part()) - self.host.max_request_bytes
+        if excess > 0:
+            await self.reducer.lighten(turn, excess)
+
+    async def _compact(
+        self,
+        reading: Reading,
+        *,
+        trigger: Trigger = "threshold",
+        mid_turn: bool = False,
+        ceiling: float | None = None,
+    ) -> bool:
         done = await self.compactor.compact(
             self.session,
             reading,
@@ -153,61 +197,117 @@ class TurnRunner:
             extra=summary_extra(self.limits.local),
             dated=self.host.today(),
             mid_turn=mid_turn,
+            ceiling=ceiling,
         )
         self.totals.compacted = self.totals.compacted or done
         return done
 
-    async def _step(self, turn: int, step: int, *, may_call: bool, resent: bool = False) -> Message | None:
+    def _view(self, part: SystemPart) -> tuple[dict[str, Any], ...]:
+        """The messages of the next request, as sent."""
+        echo = self.session.ledger.echo_reasoning
+        return (part.wire(), *(to_wire(m, echo_reasoning=echo) for m in self.session.history()))
+
+    async def _step(self, turn: int, step: int, *, may_call: bool) -> Message | None:
         part, reading = await self._prepare(turn, step)
-        history = self.session.history()
-        wire: tuple[dict[str, Any], ...] = (part.wire(), *(to_wire(m) for m in history))
-        self.bus.emit(
-            StepStarted(
-                turn,
-                step,
-                reading.used,
-                reading.budget,
-                None if reading.threshold is None else int(reading.threshold),
-                reading.estimated,
-                len(wire),
+        reductions = 0
+        while True:
+            wire = self._announce(turn, step, part, reading)
+            self._refuse(turn, step, part, reading)
+            request = ChatRequest(
+                messages=wire,
+                tools=part.tools,
+                max_tokens=self.limits.max_tokens,
+                temperature=self.limits.temperature,
+                stream=True,
+                extra=turn_extra(self.limits, may_call=may_call),
             )
-        )
+            try:
+                return await self._ask(request, turn, part, may_call)
+            except ModelError as problem:
+                smaller = False
+                if reductions < MAX_REDUCTIONS:
+                    smaller = await self._shrink(turn, problem, reductions, wire)
+                if not smaller:
+                    raise TurnFailed("error", problem.message, problem.hint) from problem
+                reductions += 1
+                part = self.host.system_part()
+                reading = self.meter.read(self.session, part)
+                self.host.gauge_changed(reading)
+
+    def _announce(self, turn: int, step: int, part: SystemPart, reading: Reading) -> tuple[dict[str, Any], ...]:
+        history = self.session.history()
+        wire = self._view(part)
+        threshold = None if reading.threshold is None else int(reading.threshold)
+        self.bus.emit(StepStarted(turn, step, reading.used, reading.budget, threshold, reading.estimated, len(wire)))
         if self.on_view is not None:
             system = Message("system", "system", part.text, origin="system")
             self.on_view(wire, reading, not violations((system, *history)))
-        if reading.over_budget and reading.budget is not None:
-            reason = refusal(history, reading, self.session.ledger)
-            self.bus.emit(StepRefused(turn, step, reading.used, reading.budget, reason))
-            if self.limits.on_refused == "stop":
-                raise TurnFailed(
-                    "refused", reason, "Shorten the message, use a larger window, or start /new.", retry=False
-                )
-        extra = turn_extra(self.limits, may_call=may_call)
-        request = ChatRequest(
-            messages=wire,
-            tools=part.tools,
-            max_tokens=self.limits.max_tokens,
-            temperature=self.limits.temperature,
-            stream=True,
-            extra=extra,
-        )
-        try:
-            return await self._ask(request, turn, part, may_call)
-        except ModelError as problem:
-            if problem.kind == "overflow" and not resent:
-                if problem.n_ctx:
-                    self.host.window_learned(problem.n_ctx)
-                if await self._shrink_after_overflow(turn, part):
-                    return await self._step(turn, step, may_call=may_call, resent=True)
-            raise TurnFailed("error", problem.message, problem.hint) from problem
+        return wire
 
-    async def _shrink_after_overflow(self, turn: int, part: SystemPart) -> bool:
-        """The server said the prompt is too long: compact or omit once, True when something got smaller (B17)."""
+    def _refuse(self, turn: int, step: int, part: SystemPart, reading: Reading) -> None:
+        """Say so instead of sending what is over a budget (case 2). Raises `TurnFailed`, unless a replay plays on."""
+        history = self.session.history()
+        weight, most = self.meter.weigh(self.session, part), self.host.max_request_bytes
+        if reading.over_budget and reading.budget is not None:
+            held = self.reducer.ladder(turn).newest_turn_tokens()
+            reason = refusal(history, reading, self.session.ledger, held)
+            self.bus.emit(StepRefused(turn, step, reading.used, reading.budget, reason, floor(reading, held)))
+            hint = "Shorten the message or the rules, use a larger window (/model), or start /new."
+            if not self.host.may_summarise():
+                hint = "Automatic compaction is off; /compact makes room now."
+        elif weight > most:
+            reason = too_heavy(history, self.meter.scales, weight, most)
+            self.bus.emit(StepRefused(turn, step, weight, most, reason, (("the request in bytes", weight),)))
+            hint = f"max_request_mb = {most // MEGABYTE} sets the limit; send fewer or smaller pictures."
+        else:
+            return
+        if self.limits.on_refused == "stop":
+            raise TurnFailed("refused", reason, hint, retry=False)
+
+    async def _shrink(self, turn: int, problem: ModelError, reductions: int, sent: tuple[dict[str, Any], ...]) -> bool:
+        """A server found the request too large: make it smaller. True when the next one differs (B17, case 43).
+
+        Tokens only when it was about tokens: too many bytes (413) take bytes away, and no other error takes anything
+        (case 105).
+        """
+        if problem.kind == "overflow":
+            await self._shrink_tokens(turn, problem, reductions)
+        elif problem.status == 413:
+            await self.reducer.lighten(turn, self.meter.weigh(self.session, self.host.system_part()) // 2)
+        else:
+            return False
+        return self._view(self.host.system_part()) != sent
+
+    async def _shrink_tokens(self, turn: int, problem: ModelError, reductions: int) -> None:
+        """One compaction at first, then forced reductions; sizes are corrected by what the server counted."""
+        if problem.n_ctx:
+            self.host.window_learned(problem.n_ctx)
+        ledger = self.session.ledger
+        part = self.host.system_part()
         reading = self.meter.read(self.session, part)
-        before = reading.used
-        if reading.threshold is not None and await self._compact(reading, trigger="overflow", mid_turn=True):
-            return True
-        return await self.omitter.make_room(self.session, turn, max(1, before // 2)) > 0
+        window = reading.window.tokens
+        if problem.n_prompt:
+            ledger.factor = raised(ledger.factor, problem.n_prompt, self._estimate(part))
+            await self.host.calibrated()
+            reading = self.meter.read(self.session, part)
+        used = ledger.messages(self.session.history())
+        room = int(used * RETRY_SHARES[min(reductions, len(RETRY_SHARES) - 1)])
+        if window:
+            room = min(room, int(OVERFLOW_SHARE * window) - reading.system_part)
+        if room <= 0:
+            return
+        await self.reducer.shed(turn, room)
+        reading = self.reducer.reading()
+        due = reductions == 0 and reading.used > room and not self.host.why_not(reading)
+        if due and await self._compact(reading, trigger="overflow", mid_turn=True, ceiling=room):
+            return
+        await self.reducer.fit(turn, room)
+
+    def _estimate(self, part: SystemPart) -> int:
+        """Tokens of the whole next request by our own count."""
+        ledger = self.session.ledger
+        tools = ledger.tools(part.tools) if part.tools else 0
+        return ledger.text(part.text) + ledger.messages(self.session.history()) + tools
 
     async def _ask(self, request: ChatRequest, turn: int, part: SystemPart, may_call: bool) -> Message | None:
         """Send one request and log what it gives. Raises `ModelError`; text that arrived before an error is kept."""
@@ -243,24 +343,39 @@ class TurnRunner:
                 "Ask again more narrowly, or raise max_tool_rounds.",
             )
         await self.session.append(MessageAdded(message))
-        self._measure(reply, history, request, part)
-        if reply.usage is not None and reply.usage.inp:
+        if self._measure(reply, history, part) and reply.usage is not None and reply.usage.inp:
+            await self.host.calibrated()
             await self.session.append(
                 UsageMeasured(history[-1].id if history else "", reply.usage.inp, reply.usage.out or 0, "")
             )
         return message
 
-    def _measure(self, reply: Reply, history: tuple[Message, ...], request: ChatRequest, part: SystemPart) -> None:
-        """Learn from what the provider counted: the factor of the estimate, cached and computed tokens (M39)."""
+    def _measure(self, reply: Reply, history: tuple[Message, ...], part: SystemPart) -> bool:
+        """Learn from what the provider counted: the factor of the estimate, cached and computed tokens (M39).
+
+        False when the count is that of a prompt the server has cut without a word: then the window it really has is
+        learned instead, and people are told that the answer lacks the beginning (case 93).
+        """
         usage = reply.usage
         if usage is None or usage.inp is None:
             self.meter.cached = self.meter.computed = None
-            return
+            return False
         self.meter.cached = usage.cache_read
         self.meter.computed = None if usage.cache_read is None else max(0, usage.inp - usage.cache_read)
         ledger = self.session.ledger
+        plain = ledger.plain_text(part.text) + sum(ledger.plain(m) for m in history)
+        if cut_silently(usage.inp, plain, self.meter.window.tokens):
+            text = (
+                f"The server saw {usage.inp} tokens of a prompt of about {plain}: it cut the rest off without saying "
+                f"so, and this answer may lack what stood there. Its window is taken to be {usage.inp} tokens from now."
+            )
+            hint = "Load the model with a larger context (num_ctx, --ctx-size), or set `window` to what it has."
+            self.bus.emit(Notice("warning", text, hint))
+            self.host.window_learned(usage.inp, told=False)
+            return False
         estimated = ledger.text(part.text) + ledger.messages(history) + (ledger.tools(part.tools) if part.tools else 0)
         ledger.learn(usage.inp, estimated)
+        return True
 
     async def _keep_partial(self, reply: Reply) -> None:
         """Log the text that had arrived: nothing a person has read may vanish."""

@@ -100,15 +100,31 @@ def test_reserve_and_threshold_are_used_as_given(tmp_path: Path) -> None:
     assert report["totals"]["reserve"] == 777
 
 
-def test_a_step_that_cannot_fit_says_so_and_the_replay_goes_on(tmp_path: Path) -> None:
-    recorded = [{"role": "user", "content": "word " * 4000}, {"role": "assistant", "content": "ok"}]
+def test_a_message_larger_than_the_budget_goes_as_head_and_tail(tmp_path: Path) -> None:
+    """Issue section 3: the last rung of the ladder; the whole is stored, nothing is over the budget."""
+    words = " ".join(f"word{n}" for n in range(4000))
+    recorded = [{"role": "user", "content": words}, {"role": "assistant", "content": "ok"}]
     recorded += conversation(2)[1:]
+    code, report, view = run(tmp_path, write(tmp_path / "a.jsonl", recorded), "--window", "4096")
+    assert code == 0
+    assert view[1]["content"].startswith("word0 word1 ")
+    assert "word3999\n[omitted omitted-001: message, " in view[1]["content"]
+    assert report["omissions"][0]["chars"] == len(words)
+    for step in report["steps"]:
+        assert step["refused"] is None
+        assert step["used"] <= step["budget"]
+
+
+def test_a_step_that_cannot_fit_says_so_and_the_replay_goes_on(tmp_path: Path) -> None:
+    """Case 2: a system prompt that leaves nothing cannot be helped."""
+    recorded = conversation(2)
+    recorded[0]["content"] = "rule " * 4000
     code, report, _ = run(tmp_path, write(tmp_path / "a.jsonl", recorded), "--window", "4096")
     assert code == 0
-    assert "your message" in report["steps"][0]["refused"]
-    assert report["steps"][-1]["refused"] is None
+    assert len(report["steps"]) == 4
     for step in report["steps"]:
-        assert step["refused"] or step["used"] <= step["budget"]
+        assert "the system prompt" in step["refused"]
+        assert "leave 0 of 4.1k" in step["refused"]
 
 
 def test_questions_are_answered_in_view_or_reachable(tmp_path: Path) -> None:
