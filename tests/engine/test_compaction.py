@@ -28,6 +28,8 @@ SUMMARY = """## Session Intent
 ## Next Steps
 - measure"""
 SMALL = Window(8192, "discovery")
+ABOUT = "In src/parser.py and src/lexer.py, make the parser faster and keep the old API. "
+"""Names what the summaries name: what was never said would be taken out of them (case 38)."""
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ async def rig(tmp_path: Path):
 async def fill(r: Rig, turns: int, size: int = 2400) -> None:
     """Turns of `size` characters of question each (600 tokens at four characters)."""
     for n in range(turns):
-        await r.ask(f"question {n} " + "x" * size)
+        await r.ask(ABOUT + f"question {n} " + "x" * size)
 
 
 async def test_it_runs_at_the_threshold_and_keeps_the_newest_turn(rig) -> None:
@@ -57,7 +59,7 @@ async def test_it_runs_at_the_threshold_and_keeps_the_newest_turn(rig) -> None:
     before: list = []
     while not r.of(CompactionFinished):
         before = [to_wire(m) for m in r.history()]
-        await r.ask("question " + "x" * 2400)
+        await r.ask(ABOUT + "x" * 2400)
     view = [to_wire(m) for m in r.history()]
     assert view[0]["content"].startswith(SUMMARY_MARK + "\n")
     assert [m["role"] for m in view[:2]] == ["user", "assistant"]
@@ -73,7 +75,7 @@ async def test_the_summary_request_is_plain_capped_and_cold(rig) -> None:
     """M12, B4: two messages, no tools, not streamed."""
     r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
     while not r.of(CompactionFinished):
-        await r.ask("q " + "x" * 2400)
+        await r.ask(ABOUT + "x" * 2400)
     [request] = r.chat.summary_requests
     assert [m["role"] for m in request.messages] == ["system", "user"]
     assert request.tools == ()
@@ -88,7 +90,7 @@ async def test_two_compactions_leave_one_summary_with_both_cycles(rig) -> None:
     n = 0
     while len(r.of(CompactionFinished)) < 2:
         n += 1
-        await r.ask(f"question number {n} " + "x" * 2400)
+        await r.ask(ABOUT + f"question number {n} " + "x" * 2400)
     block = r.history()[0].text
     assert "src/parser.py" in block
     assert "src/lexer.py" in block
@@ -114,7 +116,7 @@ async def test_a_failed_summary_changes_nothing_and_the_turn_goes_on(rig, reply)
     """M15, M16: same messages as below the threshold, nothing in memory."""
     r = await rig(chat=ScriptedChat(summaries=[reply]))
     while not r.of(CompactionFailed):
-        await r.ask("q " + "x" * 2400)
+        await r.ask(ABOUT + "x" * 2400)
     assert r.of(CompactionFinished) == []
     assert r.of(TurnFinished)[-1].end == "done"
     assert len(r.chat.turns[-1].messages) == 1 + 2 * len(r.of(TurnFinished)) - 1
@@ -125,8 +127,8 @@ async def test_a_failed_summary_changes_nothing_and_the_turn_goes_on(rig, reply)
 async def test_the_next_turn_tries_again_and_three_failures_stop(rig) -> None:
     """M17, case 13: once per turn; after three in a row only /compact tries, and success resets."""
     bad = [[ModelError("server", "boom")] for _ in range(3)]
-    r = await rig(chat=ScriptedChat(summaries=[*bad, say(SUMMARY)]), policy=Policy(compact_at=0.2))
-    await fill(r, 9, 800)
+    r = await rig(chat=ScriptedChat(summaries=[*bad, say(SUMMARY)]), policy=Policy(compact_at=0.5))
+    await fill(r, 20, 800)
     assert len(r.chat.summary_requests) == 3
     assert "/compact" in r.of(CompactionFailed)[-1].reason
     status = await r.engine.status()
@@ -253,16 +255,17 @@ async def test_cancelling_a_compaction_leaves_the_log_as_it_was(rig) -> None:
 
 async def test_a_long_turn_is_compacted_inside_with_its_request_kept(rig) -> None:
     """B13: the pending request stands verbatim before the tail, and the turn continues by itself (case 59)."""
-    rounds = [call(("Look", "{}"), ids=[f"i{n}"]) for n in range(14)]
+    rounds = [call(("Look", "{}"), text="I think " + "hm " * 500, ids=[f"i{n}"]) for n in range(14)]
     r = await rig(
-        chat=ScriptedChat([*rounds, say("finished")], summaries=[say(SUMMARY)] * 3),
+        chat=ScriptedChat([say("Right."), *rounds, say("finished")], summaries=[say(SUMMARY)] * 3),
         tools=ScriptedTools({"Look": ["y" * 1200 for _ in range(14)]}),
     )
+    await r.ask(ABOUT)
     done = await r.ask("Please look fourteen times.")
     assert done.end == "done"
     assert r.of(CompactionFinished)
-    asked = [t for t in texts(r.chat.turns[-1]) if t == "Please look fourteen times."]
-    assert len(asked) == 1
+    last = texts(r.chat.turns[-1])
+    assert last.count("Please look fourteen times.") == 1
     r.check_log()
 
 
@@ -296,7 +299,7 @@ async def test_usage_of_the_summary_is_reported_apart_and_never_triggers(rig) ->
     """Cases 11, 123."""
     r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY, Usage(9_000, 300))]))
     while not r.of(CompactionFinished):
-        await r.ask("q " + "x" * 2400)
+        await r.ask(ABOUT + "x" * 2400)
     compact = [x for x in await r.usage_lines() if x["kind"] == "compact"]
     assert [(x["inp"], x["out"]) for x in compact] == [(9_000, 300)]
     assert r.of(TurnFinished)[-1].usage.inp is None
@@ -323,7 +326,7 @@ async def test_resumed_it_sends_the_summary_at_once(rig, tmp_path: Path) -> None
     """Case 122: one id for life; after a restart the next request carries the summary, not the old span."""
     r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
     while not r.of(CompactionFinished):
-        await r.ask("first question " + "x" * 2400)
+        await r.ask(ABOUT + "x" * 2400)
     view = r.history()
     conversation = r.engine.session.id
     await r.engine.close()

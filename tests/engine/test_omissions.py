@@ -117,8 +117,8 @@ async def test_entries_are_purged_after_thirty_days(rig) -> None:
     assert any(t.startswith("[omitted omitted-001") for t in texts(r.chat.turns[-1]))
 
 
-async def test_outputs_are_omitted_early_when_the_request_would_not_fit(rig) -> None:
-    """I2, case 3: room is made from the oldest outputs; the newest round stays as long as it fits."""
+async def test_room_is_made_from_the_oldest_when_the_request_would_not_fit(rig) -> None:
+    """I2, case 3: without a model, oldest first; the newest round stays, and what left can be read by its id."""
     rounds = [call(("A", "{}"), ids=[f"i{n}"]) for n in range(6)]
     r = await rig(
         chat=ScriptedChat([*rounds, say("done")]),
@@ -130,6 +130,7 @@ async def test_outputs_are_omitted_early_when_the_request_would_not_fit(rig) -> 
     last = texts(r.chat.turns[-1])
     assert any("f" * 200 in t for t in last)
     assert not any("a" * 200 in t for t in last)
-    assert any(t.startswith("[omitted omitted-001") for t in last)
-    assert r.of(OutputsReplaced)
+    assert "look six times" in last
+    assert await r.engine.read_omission("omitted-001") == "a" * 640
+    assert r.chat.summary_requests == []
     r.check_log()

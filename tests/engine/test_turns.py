@@ -309,12 +309,14 @@ async def test_without_any_model_the_message_is_kept(rig) -> None:
 
 
 async def test_a_request_that_cannot_fit_is_refused_naming_the_biggest(rig) -> None:
-    """Case 2: never silently over budget; the biggest contributor is named."""
+    """Case 2: never silently over budget; the biggest contributor is named, and the message stays in the log."""
     r = await rig(window=Window(2048, "discovery"))
-    done = await r.ask("word " * 3000)
+    (r.folder / "project" / "MAREX.md").write_text("Always be careful. " * 600)
+    done = await r.ask("hello")
     assert done.end == "refused"
     [refused] = r.of(StepRefused)
-    assert "your message (message 1)" in refused.reason
+    assert "rules 2.9k" in refused.reason
+    assert r.history()[-1].text == "hello"
     assert r.chat.turns == []
 
 

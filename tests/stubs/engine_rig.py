@@ -110,13 +110,14 @@ class Rig:
         self.events.append(event)
 
     async def until(self, test: Callable[[Event], bool], *, after: int = 0) -> Event:
-        """The first event since index `after` that passes `test`; waits for it by yielding, never by the clock."""
-        while True:
-            for event in self.events[after:]:
-                if test(event):
-                    return event
-            after = len(self.events)
-            await asyncio.sleep(0)
+        """The first event since index `after` that passes `test`; yields to the loop until it comes, 20 s at most."""
+        async with asyncio.timeout(20):
+            while True:
+                for event in self.events[after:]:
+                    if test(event):
+                        return event
+                after = len(self.events)
+                await asyncio.sleep(0)
 
     async def ask(self, text: str) -> TurnFinished:
         """Submit and wait for the end of that turn and of the engine's activity."""
@@ -128,7 +129,7 @@ class Rig:
         return finished
 
     async def idle(self) -> None:
-        while self.engine.busy:  # noqa: ASYNC110 -- the engine under test has no reason to announce this to tests
+        while self.engine.busy or self.engine.checking:  # noqa: ASYNC110 -- the engine under test has no reason to announce this to tests
             await asyncio.sleep(0)
 
     def of(self, kind: type[E]) -> list[E]:
