@@ -133,6 +133,7 @@ def _piped_input() -> str:
 
 def _print_answer(options: argparse.Namespace) -> int:
     from marextui.engine.once import KINDS, ask_once
+    from marextui.models.tokenizer import TokenizerError
 
     cwd = _folder(options)
     if cwd is None:
@@ -161,7 +162,7 @@ def _print_answer(options: argparse.Namespace) -> int:
                 err=sys.stderr,
             )
         )
-    except StoreError as problem:
+    except (StoreError, TokenizerError) as problem:
         print(f"marextui: {problem}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
@@ -185,6 +186,7 @@ def _screen(options: argparse.Namespace) -> int:
         return EXIT_USAGE
     settings, problems, root = _load(options, cwd)
     _log_to_file()
+    from marextui.models.tokenizer import TokenizerError
     from marextui.tui.run import run_screen
 
     try:
@@ -195,7 +197,7 @@ def _screen(options: argparse.Namespace) -> int:
             wanted=_wanted(options),
             pick=options.resume == PICK,
         )
-    except StoreError as problem:
+    except (StoreError, TokenizerError) as problem:
         print(f"marextui: {problem}", file=sys.stderr)
         return EXIT_FAILED
 

@@ -146,12 +146,16 @@ async def build_engine(
     env: Mapping[str, str] | None = None,
     root: Path | None = None,
 ) -> Engine:
-    """The engine of the product for the project around `cwd`. Raises `StoreError` when the log cannot be opened."""
+    """The engine of the product for the project around `cwd`.
+
+    Raises `StoreError` when the log cannot be opened, `TokenizerError` when the installation is damaged.
+    """
     project_root = root or paths.project_root(cwd)
     clock = SystemClock()
     database = paths.conversations_db()
     paths.ensure_private(database.parent)
     hub = build_hub(settings, env if env is not None else os.environ)
+    count = await load_counter()  # before the log is open: its thread would outlive a failure
     parts = Parts(
         hub=hub,
         log=await LogStore.open(database),
@@ -165,7 +169,7 @@ async def build_engine(
         journal=UsageJournal(paths.project_marex(project_root)) if settings.persist_usage else None,
         box=default_toolbox(project_root, bash_timeout=settings.bash_timeout),
         titles=cast(Titles, titles),
-        count=await load_counter(),
+        count=count,
         clock=clock,
         ids=RandomIds(),
         calibration=CalibrationStore(paths.data_dir()),

@@ -230,6 +230,32 @@ async def test_a_machine_with_nothing_gets_the_first_run_screen(project: Path) -
             check_restored(term)
 
 
+DAMAGED = {
+    "no token table": """
+from marextui.models import tokenizer
+def refuse(path):
+    raise tokenizer.TokenizerError("The token table is missing; install marextui again.")
+tokenizer.load_ranks = refuse
+""",
+    "no screen": """
+from marextui.tui import run
+def refuse(*args, **options):
+    raise RuntimeError("no screen")
+run.MarexApp = refuse
+""",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+async def test_what_fails_before_the_first_paint_ends_with_its_reason(project: Path, damage: str) -> None:
+    """Not in silence for ever, waiting for the thread of a log that nobody closes."""
+    code = f"{DAMAGED[damage]}\nimport sys\nfrom marextui.cli import main\nsys.exit(main())"
+    async with Terminal([sys.executable, "-c", code], cwd=project) as term:
+        assert await term.exited() == 1
+        assert damage.removeprefix("no ") in term.text
+        assert not term.screen.alternate
+
+
 async def test_a_server_that_does_not_answer_is_a_sentence_with_a_way_on(project: Path) -> None:
     async with FakeServer() as gone:
         pass
