@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from marextui.context.entries import CompactionCommitted, CompactionUndone, Entry, Summary, SummaryItem
+from marextui.context.entries import (
+    CompactionChecked,
+    CompactionCommitted,
+    CompactionUndone,
+    Entry,
+    Summary,
+    SummaryItem,
+)
 from marextui.context.fates import Count, FateRow, fates
 from marextui.context.fold import fold
+from marextui.context.refetch import FetchReport
 from marextui.context.section_titles import canonical_title, plain
 
 
@@ -29,7 +37,8 @@ class ItemChange:
 class CompactionDiff:
     """A compaction as a diff of the view. `rows` are all messages of the view before it, oldest first.
 
-    `memory` holds the facts that went to MEMORY.md; `undone` whether a later entry took the compaction back.
+    `memory` holds the facts that went to MEMORY.md; `undone` whether a later entry took the compaction back; `checked`
+    what of the span survived it (None: not checked), `fetches` what was fetched again after it (None: nothing known).
     """
 
     entry: CompactionCommitted
@@ -37,6 +46,8 @@ class CompactionDiff:
     items: tuple[ItemChange, ...]
     undone: bool = False
     memory: tuple[str, ...] = ()
+    checked: CompactionChecked | None = None
+    fetches: FetchReport | None = None
 
     def changed(self, *changes: str) -> tuple[ItemChange, ...]:
         """The items with one of those changes, in the order of the summary."""

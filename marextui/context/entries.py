@@ -163,6 +163,20 @@ class CompactionUndone:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionChecked:
+    """Whether facts of the span that the compaction of `cycle` cut away survived it (P17). Never part of a view.
+
+    Of `total` facts, `in_view` stand in the view, `by_recall` are one search away; `lost` are neither, as text.
+    """
+
+    cycle: int
+    in_view: int
+    by_recall: int
+    lost: tuple[str, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class TurnOpened:
     """Turn `turn` began."""
 
@@ -210,6 +224,7 @@ Entry = (
     | ReasoningDropped
     | CompactionCommitted
     | CompactionUndone
+    | CompactionChecked
     | TurnOpened
     | TurnClosed
     | NoticeLogged
@@ -237,6 +252,7 @@ _KINDS: dict[str, type[Any]] = {
         ReasoningDropped,
         CompactionCommitted,
         CompactionUndone,
+        CompactionChecked,
         TurnOpened,
         TurnClosed,
         NoticeLogged,
@@ -307,6 +323,8 @@ def decode(kind: str, payload: dict[str, Any]) -> Entry:
         data["refs"] = tuple(InputRef(**{**r, "path": tuple(r["path"])}) for r in data["refs"])
     elif cls is TextsShortened:
         data["refs"] = tuple(ShortenedRef(**r) for r in data["refs"])
+    elif cls is CompactionChecked:
+        data["lost"] = tuple(data["lost"])
     elif cls is CompactionCommitted:
         data["summary"] = _summary(data["summary"])
     entry: Entry = cls(**data)
@@ -314,6 +332,7 @@ def decode(kind: str, payload: dict[str, Any]) -> Entry:
 
 
 __all__ = [
+    "CompactionChecked",
     "CompactionCommitted",
     "CompactionUndone",
     "Entry",

@@ -13,6 +13,7 @@ from marextui.context.sanitise import one_line
 from marextui.context.validate import INTERRUPTED_RESULT
 from marextui.engine.events import ConversationRenamed, Notice, TurnFinished, TurnStarted
 from marextui.engine.modelctl import NoModel
+from marextui.engine.probing import Probing
 from marextui.engine.queue import PromptQueue
 from marextui.engine.state import EngineState
 from marextui.engine.toolrun import ToolTally
@@ -226,3 +227,15 @@ class Activities:
             await undo(self.state, force=force)
         except StoreError as problem:
             self.state.store_failed(problem)
+
+    async def probe(self) -> None:
+        """`/probe`: one request outside the conversation; whatever happens, the conversation is as before."""
+        state = self.state
+        try:
+            await Probing(state).ask()
+        except asyncio.CancelledError:
+            state.bus.emit(Notice("info", "The questions were cancelled."))
+        except (ModelError, NoModel) as problem:
+            state.bus.emit(Notice("error", f"The questions could not be asked: {problem}"))
+        except StoreError as problem:
+            state.store_failed(problem)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from marextui.context.breakdown import Breakdown
+from marextui.context.checking import Aftermath
 from marextui.context.compaction_diff import CompactionDiff
 from marextui.context.entries import Record
 from marextui.context.preview import CompactionPreview
+from marextui.context.probes import Check
 from marextui.engine.events import Event, Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
 
 Answer = Literal["once", "conversation", "deny"]
@@ -80,6 +82,8 @@ class StatusReport:
     """"" when the next turn over the threshold will compact; else the first condition that fails (M18–M20)."""
     usage: tuple[UsageLine, ...]
     data_path: str
+    aftermaths: tuple[Aftermath, ...] = ()
+    """What each compaction kept, and what was fetched again after it (P17, P20), by cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,17 @@ class EngineApi(Protocol):
 
     async def context(self) -> ContextReport:
         """`/context`: what the next request is made of, without adding to it (cases 48, 86)."""
+        ...
+
+    async def context_check(self) -> tuple[Check, ...]:
+        """`/context check`: five computed lines about the compaction in force (P19)."""
+        ...
+
+    def probe(self) -> None:
+        """`/probe`: ask the model what it still knows of what the compaction in force cut away; queued when busy.
+
+        One request outside the conversation, announced as `ProbesAnswered`; its usage is of the kind "probe".
+        """
         ...
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None: ...

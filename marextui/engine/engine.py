@@ -11,6 +11,7 @@ from typing import Any, Literal
 from marextui.context.compaction_diff import CompactionDiff
 from marextui.context.messages import Content
 from marextui.context.preview import CompactionPreview
+from marextui.context.probes import Check
 from marextui.context.sanitise import one_line
 from marextui.engine.activities import Activities
 from marextui.engine.api import (
@@ -22,9 +23,18 @@ from marextui.engine.api import (
     SetupReport,
     StatusReport,
 )
-from marextui.engine.events import ConversationRenamed, Event, MemoryReport, Notice, OmissionInfo, QueuedPrompt
+from marextui.engine.events import (
+    CompactionFinished,
+    ConversationRenamed,
+    Event,
+    MemoryReport,
+    Notice,
+    OmissionInfo,
+    QueuedPrompt,
+)
 from marextui.engine.inspection import Inspection
 from marextui.engine.permissions import Decision
+from marextui.engine.probing import Probing
 from marextui.engine.queue import PromptQueue
 from marextui.engine.session import Session
 from marextui.engine.setup import Setup
@@ -34,7 +44,7 @@ from marextui.store.database import StoreError
 log = logging.getLogger("marextui.engine")
 
 Job = Coroutine[Any, Any, None]
-Order = Literal["compact", "compact offline", "undo", "undo force"]
+Order = Literal["compact", "compact offline", "undo", "undo force", "probe"]
 """What a person asked for that has to wait its turn."""
 
 
@@ -55,6 +65,9 @@ class Engine:
         self._worker: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._checks = 0
+        if state.policy.check_compactions:
+            state.bus.subscribe(self._check_compaction)
 
     # -- life --------------------------------------------------------------------------------------------------------
 
@@ -110,6 +123,23 @@ class Engine:
         hint = "Your conversation is saved up to the last message. Please report this."
         self.state.bus.emit(Notice("error", text, hint, "retry" if self.state.retryable else ""))
 
+    def _check_compaction(self, event: Event) -> None:
+        """After each compaction, beside whatever goes on: see what survived it."""
+        if isinstance(event, CompactionFinished):
+            self._spawn(self._check(self.session, event.entry.cycle))
+
+    async def _check(self, session: Session, cycle: int) -> None:
+        self._checks += 1
+        try:
+            await Probing(self.state).check(session, cycle)
+        finally:
+            self._checks -= 1
+
+    @property
+    def checking(self) -> bool:
+        """A check of a compaction is under way; it never holds up anything."""
+        return self._checks > 0
+
     # -- the worker --------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
@@ -133,6 +163,8 @@ class Engine:
             order = self._asked.popleft()
             if order in ("undo", "undo force"):
                 return self._do.undo(force=order == "undo force")
+            if order == "probe":
+                return self._do.probe()
             return self._do.compact(offline=order == "compact offline")
         if self._retry_asked:
             what, self._retry_asked = self._retry_asked, ""
@@ -287,7 +319,18 @@ class Engine:
             why_no_compaction=why,
             usage=state.usage.lines(),
             data_path=state.archive.location,
+            aftermaths=await self._look.aftermaths(),
         )
+
+    def probe(self) -> None:
+        if not self._asked or self._asked[-1] != "probe":
+            self._asked.append("probe")
+        if self.busy:
+            self.state.bus.emit(Notice("info", "The questions will be asked when this turn has ended."))
+        self._wake.set()
+
+    async def context_check(self) -> tuple[Check, ...]:
+        return await self._look.checks()
 
     async def preview_compaction(self) -> CompactionPreview:
         return self._look.preview()

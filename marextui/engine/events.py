@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from marextui.context.entries import CompactionCommitted, OmissionRef, TurnEnd
+from marextui.context.checking import Graded
+from marextui.context.entries import CompactionChecked, CompactionCommitted, OmissionRef, TurnEnd
 from marextui.context.messages import Message
 
 Phase = Literal[
@@ -21,6 +22,7 @@ Phase = Literal[
     "tools",
     "permission",
     "compacting",
+    "probing",
     "interrupting",
 ]
 
@@ -408,6 +410,21 @@ class CompactionReverted:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionProbed:
+    """A committed compaction was checked, without a model (P17)."""
+
+    entry: CompactionChecked
+
+
+@dataclass(frozen=True, slots=True)
+class ProbesAnswered:
+    """`/probe`: the model's answers about what the compaction of `cycle` cut away, graded by containment."""
+
+    cycle: int
+    graded: tuple[Graded, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryChanged:
     report: MemoryReport
 
@@ -460,6 +477,8 @@ Event = (
     | CompactionFinished
     | CompactionFailed
     | CompactionReverted
+    | CompactionProbed
+    | ProbesAnswered
     | MemoryChanged
     | TurnFinished
     | Notice

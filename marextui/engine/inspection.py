@@ -9,11 +9,16 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from marextui.context.breakdown import breakdown
+from marextui.context.checking import Aftermath, aftermaths, context_checks
 from marextui.context.compaction_diff import CompactionDiff, compaction_diff
+from marextui.context.entries import Entry
 from marextui.context.memory import parse_memory
 from marextui.context.preview import CompactionPreview, preview
+from marextui.context.probes import Check
 from marextui.engine.api import ContextReport
+from marextui.engine.events import Notice
 from marextui.engine.state import EngineState
+from marextui.store.database import StoreError
 
 
 @dataclass(slots=True)
@@ -61,12 +66,45 @@ class Inspection:
 
     async def diff(self, cycle: int) -> CompactionDiff | None:
         """What the compaction of `cycle` changed. Reads the whole log, off the loop."""
-        session = self.state.session
-        records = await self.state.archive.store.records(session.id)
-        entries = [r.entry for r in records]
-        found = await asyncio.to_thread(compaction_diff, entries, cycle, session.ledger.message)
+        entries = await self._entries()
+        found = await asyncio.to_thread(compaction_diff, entries, cycle, self.state.session.ledger.message)
         if found is None:
             return None
-        notes = parse_memory(self.state.desk.notes)
-        facts = (e.facts for e in notes if e.conversation_id == session.id and e.cycle == cycle)
-        return replace(found, memory=tuple(f for each in facts for f in each))
+        after = {a.cycle: a for a in await asyncio.to_thread(aftermaths, entries)}[cycle]
+        return replace(found, memory=await self._facts(cycle), checked=after.checked, fetches=after.fetches)
+
+    async def aftermaths(self) -> tuple[Aftermath, ...]:
+        """What each compaction kept and what was fetched again after it."""
+        if not self.state.session.conversation.cycle:
+            return ()
+        return await asyncio.to_thread(aftermaths, await self._entries())
+
+    async def checks(self) -> tuple[Check, ...]:
+        """The checklist of `/context check` (P19)."""
+        reading = self.state.reading()
+        share = None
+        if reading.window.tokens and reading.threshold is not None and self.state.policy.auto_compress:
+            share = (reading.system_part + reading.threshold) / reading.window.tokens
+        live = self.state.session.conversation.compactions
+        stored = [f.partition(": ")[2] for f in await self._facts(live[-1].cycle)] if live else []
+        entries = await self._entries()
+        return await asyncio.to_thread(context_checks, entries, trigger_share=share, stored=stored)
+
+    async def _entries(self) -> list[Entry]:
+        """The whole log; none of it, with a notice, when it cannot be read."""
+        try:
+            records = await self.state.archive.store.records(self.state.session.id)
+        except StoreError as problem:
+            self.state.bus.emit(Notice("error", f"The conversation's log could not be read: {problem}"))
+            return []
+        return [r.entry for r in records]
+
+    async def _facts(self, cycle: int) -> tuple[str, ...]:
+        """What the compaction of `cycle` added to long-term memory and still stands there."""
+        try:
+            text = await self.state.desk.memory.read()
+        except OSError as problem:
+            self.state.bus.emit(Notice("warning", f"MEMORY.md could not be read: {problem.strerror or problem}"))
+            return ()
+        mine = (e for e in parse_memory(text) if e.conversation_id == self.state.session.id and e.cycle == cycle)
+        return tuple(fact for entry in mine for fact in entry.facts)

@@ -166,6 +166,7 @@ async def replay(
         offline_summaries=summarizer is None,
         on_refused="play_on",
         base_prompt=system,
+        check_compactions=False,
     )
     with tempfile.TemporaryDirectory(prefix="marextui-replay-") as folder:
         engine = await _engine(Path(folder), tape, policy, count, summarizer)

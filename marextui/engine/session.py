@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from marextui.context.entries import Entry, MessageAdded, OmissionRef, Record
+from marextui.context.entries import CompactionChecked, Entry, MessageAdded, OmissionRef, Record
 from marextui.context.fold import Conversation
 from marextui.context.messages import Message
 from marextui.context.tokens import TokenLedger
@@ -25,7 +25,8 @@ class Log(Protocol):
 class Session:
     """An open conversation.
 
-    `version` grows with every entry: a compaction prepared against one version commits only against it (case 119).
+    `version` grows with every entry that may matter to a view: a compaction prepared against one version commits only
+    against it (case 119).
     """
 
     id: str
@@ -42,7 +43,8 @@ class Session:
         records = await self.log.append(self.id, entries, at=self.clock.now())
         for record in records:
             self.conversation.apply(record.entry)
-            self.version = record.seq
+            if not isinstance(record.entry, CompactionChecked):  # written beside a turn, and never part of a view
+                self.version = record.seq
             if isinstance(record.entry, MessageAdded):
                 self.bus.emit(MessageAppended(record.entry.message, record.seq))
         return records

@@ -48,6 +48,7 @@ class Policy:
     offline_summaries: bool = False
     on_refused: Literal["stop", "play_on"] = "stop"
     base_prompt: str = ""
+    check_compactions: bool = True
     keep_images: int = KEEP_IMAGES
     max_request_mb: int = MAX_REQUEST_MB
     echo_reasoning: bool = False

@@ -56,6 +56,18 @@ class UsageBook:
         self._lines.append(line)
         return line
 
+    async def extra(self, kind: str, usage: Usage, conversation_id: str, turn: int, model: str) -> str:
+        """Append a request made outside the turns (kind "probe"); returns as `record`."""
+        if self.journal is None:
+            return ""
+        line = {"v": JOURNAL_VERSION, "ts": self.clock.now(), "conv": conversation_id, "turn": turn, "kind": kind}
+        spent = {"inp": usage.inp, "out": usage.out, "cache_read": usage.cache_read}
+        try:
+            await self.journal.append({**line, "model": model, **spent})
+        except OSError as problem:
+            return f"The usage journal could not be written: {problem.strerror or problem}"
+        return ""
+
     async def record(
         self,
         line: UsageLine,

@@ -100,6 +100,22 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action("app.status", "Status", "Model, context and usage in full", "app", "status", slash="status"),
     Action("app.compact", "Compact now", "Summarise the conversation so far", "app", "compact", slash="compact"),
     Action(
+        "app.context_check",
+        "Context check",
+        "Five computed lines: trigger, sections, merge, facts kept, reads again",
+        "app",
+        "context_check",
+        slash="context check",
+    ),
+    Action(
+        "app.probe",
+        "Probe",
+        "Ask the model what it still knows of what was cut away, outside the conversation",
+        "app",
+        "probe",
+        slash="probe",
+    ),
+    Action(
         "app.compact_preview",
         "Preview compaction",
         "What would be kept, condensed and omitted, before it is",

@@ -29,6 +29,7 @@ class ScreenView(Protocol):
     def outputs_omitted(self, omission_ids: Sequence[str]) -> None: ...
     def ask_permission(self, request: ev.PermissionAsked) -> None: ...
     def settle_permission(self, request_id: str) -> None: ...
+    def probes_answered(self, answers: ev.ProbesAnswered) -> None: ...
     def model_needed(self) -> None: ...
     def opened(self) -> None:
         """Another conversation is shown: load its end (`Adapter.load_tail`)."""
@@ -82,6 +83,8 @@ class Adapter:
                 view.ask_permission(event)
             case ev.PermissionSettled():
                 view.settle_permission(event.request_id)
+            case ev.ProbesAnswered():
+                view.probes_answered(event)
             case ev.ModelNeeded():
                 view.model_needed()
             case ev.ConversationOpened():

@@ -160,6 +160,9 @@ class MarexApp(CommandApp):
     def on_main_screen_model_needed(self) -> None:
         self.first_run()
 
+    def on_main_screen_probes_answered(self, event: MainScreen.ProbesAnswered) -> None:
+        self.show_probes(event.answers)
+
     def on_draft_typed(self, event: Draft.Typed) -> None:
         self.main.dock.note_typing()
 

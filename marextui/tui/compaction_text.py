@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from marextui.context.compaction_diff import CompactionDiff, ItemChange
+from marextui.context.entries import CompactionChecked
 from marextui.context.fates import FateRow, totals
 from marextui.context.preview import CompactionPreview
+from marextui.context.probes import Check
+from marextui.context.refetch import FetchReport
 from marextui.context.sanitise import one_line
+from marextui.engine.events import ProbesAnswered
 from marextui.tui import formats
 from marextui.tui.items import ordered_sections
 
@@ -94,12 +98,64 @@ def diff_text(d: CompactionDiff) -> str:
         *rule("Summary: + new, = carried over, - superseded or done"),
         *_summary_lines(d),
     ]
+    out += [*_survival(d.checked), *_fetches(d.fetches)]
     gone = d.changed("gone")
     if gone:
         out += [*rule("No longer in the summary"), *(f"- {_item(c)}" for c in gone)]
     if d.memory:
         out += [*rule("Kept in long-term memory (MEMORY.md)"), *(f"* {one_line(f, 300)}" for f in d.memory)]
     out += [*rule("Messages of the view before it, oldest first"), *fate_lines(d.rows)]
+    return "\n".join(out)
+
+
+def _survival(checked: CompactionChecked | None) -> Iterator[str]:
+    if checked is None:
+        return
+    yield from rule("Facts looked for after it, without a model")
+    yield formats.probes(checked)
+    yield from (f"- {one_line(text, 300)}" for text in checked.lost)
+
+
+def _fetches(report: FetchReport | None) -> Iterator[str]:
+    if report is None or not report.fetches:
+        return
+    yield from rule("Reads since")
+    yield fetch_line(report)
+    yield from (f"- again: {one_line(f.what, 120)}" for f in report.refetched)
+    yield from (f"* needless, it was in view: {one_line(f.what, 100)}" for f in report.regretted)
+
+
+def fetch_line(report: FetchReport) -> str:
+    """ "3 of 12 reads fetched again (25 %), 1 of what was still in view" (P20)."""
+    again, needless = len(report.refetched), len(report.regretted)
+    share = formats.percent(again, report.fetches) if report.fetches else formats.share(0)
+    reads = f"{again} of {report.fetches} read{'' if report.fetches == 1 else 's'} fetched again ({share})"
+    return f"{reads}, {needless} of what was still in view"
+
+
+def check_text(checks: Sequence[Check]) -> str:
+    """`/context check`: five lines, passed or not (P19)."""
+    lines = [f"{'ok' if c.passed else 'LOOK':<5} {c.name:<22} {one_line(c.detail, 300)}" for c in checks]
+    return "\n".join(["Computed from the log, for the compaction in force.", "", *lines])
+
+
+def probe_text(event: ProbesAnswered) -> str:
+    """`/probe`: what was asked, what the model answered, what was expected."""
+    right = sum(g.correct for g in event.graded)
+    out = [
+        f"The model was asked about what compaction {event.cycle} cut away.",
+        "Neither questions nor answers entered the conversation.",
+        f"{right} of {len(event.graded)} answers contain what was expected.",
+    ]
+    for n, graded in enumerate(event.graded, start=1):
+        sign = "+" if graded.correct else "-"
+        out += [
+            "",
+            f"{n}. {one_line(graded.probe.question, 200)}  ({graded.probe.kind})",
+            f"{sign} {one_line(graded.answer, 300) or 'no answer'}",
+        ]
+        if not graded.correct:
+            out.append(f"= {one_line(' | '.join(graded.probe.expected), 300)}")
     return "\n".join(out)
 
 

@@ -6,7 +6,8 @@ from textual import work
 from textual.app import App
 
 from marextui.engine.api import EngineApi
-from marextui.tui.compaction_text import preview_text
+from marextui.engine.events import ProbesAnswered
+from marextui.tui.compaction_text import check_text, preview_text, probe_text
 from marextui.tui.screens.context import ContextScreen
 from marextui.tui.screens.viewer import TextViewer
 
@@ -37,3 +38,14 @@ class ContextCommands(App[None], inherit_bindings=False):
     @work(group="dialog")
     async def action_context(self) -> None:
         await self.push_screen(ContextScreen(await self.engine.context()))
+
+    @work(group="dialog")
+    async def action_context_check(self) -> None:
+        await self.push_screen(TextViewer("Context check", check_text(await self.engine.context_check())))
+
+    def action_probe(self) -> None:
+        self.engine.probe()
+
+    def show_probes(self, answers: ProbesAnswered) -> None:
+        """The graded answers; "-" is one that does not contain what was expected."""
+        self.push_screen(TextViewer("What the model remembers", probe_text(answers), language="diff"))

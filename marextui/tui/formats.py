@@ -7,6 +7,7 @@ import re
 import time
 from typing import Literal
 
+from marextui.context.entries import CompactionChecked
 from marextui.engine.events import Gauge, UsageLine
 
 Zone = Literal["unknown", "ok", "soon", "compacting next", "over", "not compacting"]
@@ -111,6 +112,12 @@ def usage_line(usage: UsageLine) -> str:
     if usage.tokens_per_second is not None:
         parts.append(f"{usage.tokens_per_second:.1f}{_SPACE}tok/s")
     return " · ".join(parts)
+
+
+def probes(checked: CompactionChecked) -> str:
+    """ "38/40 in view, 2 by recall, 0 lost" (P17)."""
+    lost = len(checked.lost)
+    return f"{checked.in_view}/{checked.total} in view, {checked.by_recall} by recall, {lost} lost"
 
 
 def zone(g: Gauge) -> Zone:

@@ -104,6 +104,7 @@ class CompactionItem(Item):
     reason: str = ""
     entry: log.CompactionCommitted | None = None
     undone: bool = False
+    checked: log.CompactionChecked | None = None
 
     @property
     def source(self) -> str:

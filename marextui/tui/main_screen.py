@@ -82,6 +82,13 @@ class MainScreen(Screen[None]):
     class Opened(Message):
         """A conversation was opened: load its newest page."""
 
+    class ProbesAnswered(Message):
+        """The model answered `/probe`: show it."""
+
+        def __init__(self, answers: ev.ProbesAnswered) -> None:
+            super().__init__()
+            self.answers = answers
+
     def __init__(
         self,
         model: ViewModel,
@@ -240,6 +247,9 @@ class MainScreen(Screen[None]):
 
     def settle_permission(self, request_id: str) -> None:
         self.dock.settle(request_id)
+
+    def probes_answered(self, answers: ev.ProbesAnswered) -> None:
+        self.post_message(self.ProbesAnswered(answers))
 
     def model_needed(self) -> None:
         self.post_message(self.ModelNeeded())

@@ -15,6 +15,7 @@ from marextui.context import entries as log
 from marextui.context.messages import Message
 from marextui.engine import events as ev
 from marextui.engine.api import HistoryPage
+from marextui.tui.compaction_items import Later
 from marextui.tui.items import (
     AssistantItem,
     CompactionItem,
@@ -63,8 +64,7 @@ class ViewModel:
         self._by_key: dict[str, Item] = {}
         self._tool_messages: dict[str, str] = {}
         self._notices = 0
-        self._undone: list[int] = []
-        """Cycles of the undos known so far: each takes back the compactions before it from that cycle on."""
+        self._later = Later()
 
     # --- reading ---------------------------------------------------------------------------------------------------
     @property
@@ -137,10 +137,13 @@ class ViewModel:
             case ev.CompactionStarted() | ev.CompactionFinished() | ev.CompactionFailed():
                 return self._compaction(event)
             case ev.CompactionReverted():
-                self._revert(event.cycle)
+                self._later.undone(event.cycle, self.items)
                 figures = f"{event.tokens_before:,} → {event.tokens_after:,} tokens, {event.messages} messages"
                 text = f"Compaction {event.cycle} was undone; what was sent before it is sent again: {figures}."
                 self._notice("info", text, "", "")
+                return {"items"}
+            case ev.CompactionProbed():
+                self._later.checked(event.entry, self.items)
                 return {"items"}
             case ev.OutputsReplaced():
                 self._omitted(event.refs, event.tokens_freed)
@@ -295,14 +298,6 @@ class ViewModel:
                 running.version += 1
         return {"items"}
 
-    def _revert(self, cycle: int) -> None:
-        """Mark every compaction shown so far from `cycle` on, and remember it for those of older pages."""
-        self._undone.append(cycle)
-        for item in self.items:
-            if isinstance(item, CompactionItem) and item.entry is not None and item.entry.cycle >= cycle:
-                item.undone = True
-                item.version += 1
-
     def _link(self, message_id: str, omission_id: str) -> ToolItem | None:
         item = self._by_key.get(self._tool_messages.get(message_id, ""))
         if not isinstance(item, ToolItem):
@@ -360,10 +355,7 @@ class ViewModel:
         past._tool_messages = self._tool_messages
         for record in page.records:
             past._record(record)
-        for item in past.items:
-            if isinstance(item, CompactionItem) and item.entry and item.entry.cycle >= min(self._undone, default=2**31):
-                item.undone = True
-        self._undone += past._undone
+        self._later.before(past._later, past.items)
         fresh = [i for i in past.items if i.key not in self._by_key]
         self.items[:0] = fresh
         self.first -= len(fresh)
@@ -383,9 +375,11 @@ class ViewModel:
                     CompactionItem(key=f"compaction-{record.seq}", trigger=entry.trigger, state="done", entry=entry)
                 )
             case log.CompactionUndone():
-                self._revert(entry.cycle)
+                self._later.undone(entry.cycle, self.items)
                 text = f"Compaction {entry.cycle} was undone."
                 self._add(NoticeItem(key=f"notice-{record.seq}", level="info", text=text))
+            case log.CompactionChecked():
+                self._later.checked(entry, self.items)
             case log.NoticeLogged():
                 self._add(NoticeItem(key=f"notice-{record.seq}", level=entry.level, text=entry.text))
             case log.TurnClosed():

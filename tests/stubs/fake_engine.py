@@ -12,6 +12,7 @@ from marextui.context.entries import Entry, MessageAdded, Record
 from marextui.context.fates import FateRow
 from marextui.context.messages import Message
 from marextui.context.preview import CompactionPreview
+from marextui.context.probes import Check
 from marextui.engine.api import (
     Answer,
     ContextReport,
@@ -90,6 +91,13 @@ PREVIEW = CompactionPreview(
     summary_cap=700,
     messages_now=8,
     messages_after=4,
+)
+CHECKS = (
+    Check("Trigger", True, "compacts at 62.1% of the window (at most 80%)"),
+    Check("Sections", True, "all 5 sections are there"),
+    Check("Merged incrementally", True, "the first summary"),
+    Check("Probes", False, "38/40 in view, 1 by recall, 1 lost, such as `config/redis.yml`"),
+    Check("Re-fetches", True, "0% of what was read since had been read before (at most 20%)"),
 )
 CONTEXT = ContextReport(
     Breakdown(
@@ -225,6 +233,13 @@ class FakeEngine:
     async def preview_compaction(self) -> CompactionPreview:
         self.commands.append(("preview_compaction",))
         return self.preview
+
+    async def context_check(self) -> tuple[Check, ...]:
+        self.commands.append(("context_check",))
+        return CHECKS
+
+    def probe(self) -> None:
+        self.commands.append(("probe",))
 
     async def context(self) -> ContextReport:
         self.commands.append(("context",))

@@ -130,13 +130,13 @@ async def test_dialogs_open_from_commands() -> None:
         assert engine.said("select_model") == []
 
 
-async def test_memory_and_context_commands_go_to_their_panes() -> None:
+async def test_the_memory_command_and_the_gauge_key_go_to_their_panes() -> None:
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
         await pilot.press(*"/memory", "enter")
         await settled(pilot)
         assert app.main.scope() == "memory"
-        await pilot.press("escape", *"/context", "enter")
+        await pilot.press("escape", "f5")
         await settled(pilot)
         assert app.main.scope() == "gauge"
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from marextui.context.entries import (
+    CompactionChecked,
     CompactionCommitted,
     CompactionUndone,
     Entry,
@@ -56,6 +57,7 @@ ENTRIES: list[Entry] = [
     ReasoningDropped(5, "m4"),
     CompactionCommitted(2, "manual", "m1", Summary((SummarySection("S", (ITEM,)),)), "m", 9, 3, 100, 40, 1.25),
     CompactionUndone(2),
+    CompactionChecked(2, 38, 1, ("src/été.py (artifact: Which file?)",), 40),
     TurnOpened(4),
     TurnClosed(4, "error", None, 12, 0, 0.5, "m", "refused"),
     NoticeLogged("warning", "a\u2028b"),

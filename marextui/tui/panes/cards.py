@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from marextui.context.entries import CompactionChecked
 from marextui.tui import formats
 from marextui.tui.glyphs import ASCII, glyphs_of
 from marextui.tui.items import (
@@ -217,11 +218,21 @@ class CompactionCard(Card):
         sections = ordered_sections(e.summary)
         names = f" {glyphs.dot} ".join(f"{s.title} {len(s.items)}" for s in sections)
         rows = [first, Content("  ") + line(f"{names}. {kept}, {how}.", 300).stylize(DIM)]
+        if item.checked is not None:
+            rows.append(_check_line(item.checked))
         if self.expanded:
             for section in sections:
                 rows.append(Content("  ") + line(section.title, 80).stylize("bold"))
                 rows += [Content(f"    {glyphs.dot} ") + line(i.text, 300) for i in section.items]
         return Content("\n").join(rows)
+
+
+def _check_line(checked: CompactionChecked) -> Content:
+    """What of the facts looked for survived: lost ones stand out."""
+    told = Content.styled(f"  Checked: {formats.probes(checked)}", DIM)
+    if not checked.lost:
+        return told
+    return Content.assemble(told, ("; open to see which", "$text-warning"))
 
 
 class NoticeCard(Card):

@@ -28,6 +28,7 @@ WORDS: dict[Phase, str] = {
     "tools": "running tools",
     "permission": "waiting for your answer",
     "compacting": "compacting",
+    "probing": "asking what it remembers",
     "interrupting": "stopping",
 }
 

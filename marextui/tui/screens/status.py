@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from marextui.context.checking import Aftermath
 from marextui.context.sanitise import one_line
 from marextui.engine.api import StatusReport
 from marextui.tui import formats
+from marextui.tui.compaction_text import fetch_line
 from marextui.tui.screens.reader import Reader
 from marextui.tui.text import plain
 
 SHOWN_TURNS = 10
-"""Newest usage lines listed."""
+"""Newest usage lines, and newest compactions, listed."""
 
 
 def status_text(report: StatusReport) -> str:
@@ -56,6 +58,9 @@ def status_text(report: StatusReport) -> str:
         ("Stored in", one_line(report.data_path, 300)),
     ]
     out = [f"{name:<17}{value}".rstrip() for name, value in rows]
+    if report.aftermaths:
+        out += ["", "Compactions (newest first)"]
+        out += [f"  {_aftermath(a)}" for a in reversed(report.aftermaths[-SHOWN_TURNS:])]
     if report.usage:
         out += ["", "Tokens by turn (newest first)"]
         for usage in reversed(report.usage[-SHOWN_TURNS:]):
@@ -64,6 +69,13 @@ def status_text(report: StatusReport) -> str:
             spent = formats.duration(usage.seconds)
             out.append(f"  turn {usage.turn}: {one_line(formats.usage_line(usage), 200)} · {steps} · {spent} · {model}")
     return "\n".join(out)
+
+
+def _aftermath(a: Aftermath) -> str:
+    facts = [formats.probes(a.checked) if a.checked is not None else "not checked"]
+    if a.fetches is not None and a.fetches.fetches:
+        facts.append(fetch_line(a.fetches))
+    return f"{a.cycle}{' (undone)' if a.undone else ''}: {' · '.join(facts)}"
 
 
 def _history(report: StatusReport) -> str:
