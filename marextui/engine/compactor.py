@@ -20,7 +20,7 @@ from marextui.context.messages import Message
 from marextui.context.offline import offline_summary
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced
 from marextui.context.summary import SummaryRejected, check_reply, parse_summary, render_summary
-from marextui.context.summary_check import check_summary
+from marextui.context.summary_check import NEED_KINDS, check_summary
 from marextui.context.summary_request import summary_messages
 from marextui.engine.bus import Bus
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice
@@ -31,6 +31,8 @@ from marextui.engine.reply import Reply
 from marextui.engine.session import Session
 from marextui.models.types import ChatModel, ChatRequest, ModelError, Usage
 
+NOT_BESIDE = ("request", "third")
+"""What a summary must say by itself; files, errors, tests and constraints stand beside it (context.beside)."""
 SUMMARY_TEMPERATURE = 0.1
 CHARS_PER_TOKEN = 4
 LEAST_SUMMARY_CHARS = 160
@@ -70,12 +72,13 @@ class Compactor:
     """Budget of what stands beside the summary; None: by the window."""
     attempts: Attempts = field(default_factory=Attempts)
     last_failure: str = ""
+    _refused_in: int = 0
     usages: list[Usage] = field(default_factory=list)
     """What the summary requests of this turn cost; they appear in usage, never in the trigger (cases 11, 123)."""
 
     def forget(self) -> None:
         """Another conversation is open."""
-        self.attempts, self.last_failure = Attempts(), ""
+        self.attempts, self.last_failure, self._refused_in = Attempts(), "", 0
         self.usages.clear()
 
     async def compact(
@@ -282,7 +285,13 @@ class Compactor:
         text = check_reply(reply.body, reply.finish_reason, bool(reply.calls), "".join(reply.reasoning))
         parsed = parse_summary(text, cycle=cycle, sources=(span[0].id, span[-1].id))
         checked = await asyncio.to_thread(
-            check_summary, parsed, span, earlier=earlier, cycle=cycle, cap_chars=cap * CHARS_PER_TOKEN
+            check_summary,
+            parsed,
+            span,
+            earlier=earlier,
+            cycle=cycle,
+            cap_chars=cap * CHARS_PER_TOKEN,
+            needs=NOT_BESIDE if self.beside_tokens != 0 else NEED_KINDS,
         )
         return checked.summary
 
@@ -316,7 +325,10 @@ class Compactor:
         self._remember(session, reading.used, outcome)
         if outcome == "failed" and self.attempts.failures >= MAX_FAILURES:
             reason += f"; after {MAX_FAILURES} failures in a row only /compact tries again"
-        self.bus.emit(CompactionFailed(trigger, reason, outcome == "refused"))
+        turn = session.conversation.turn
+        if outcome != "refused" or trigger == "manual" or self._refused_in != turn:  # said once a turn, it is known
+            self.bus.emit(CompactionFailed(trigger, reason, outcome == "refused"))
+        self._refused_in = turn if outcome == "refused" else self._refused_in
         return False
 
     def why_no_cut(
