@@ -20,7 +20,8 @@ from marextui.context.messages import Message
 from marextui.context.offline import offline_summary
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced
 from marextui.context.summary import SummaryRejected, check_reply, parse_summary, render_summary
-from marextui.context.summary_check import NEED_KINDS, check_summary
+from marextui.context.summary_check import check_summary
+from marextui.context.summary_needs import NEED_KINDS
 from marextui.context.summary_request import summary_messages
 from marextui.engine.bus import Bus
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice
