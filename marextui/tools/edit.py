@@ -30,8 +30,8 @@ def replaced(text: str, old: str, new: str, *, every: bool) -> tuple[str, int]:
     if not old:
         raise Refusal("old_string is empty. Give the text to replace, or use Write for a whole file.", "no old_string")
     if textfile.only_crlf(text):
-        if "\n" in old and old not in text:
-            old = textfile.to_crlf(old)
+        # always: a line feed found behind its carriage return would leave that one behind
+        old = textfile.to_crlf(old)
         new = textfile.to_crlf(new)
     found = text.count(old)
     if found == 0:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from marextui.tools import atomic, textfile
@@ -40,6 +40,7 @@ def test_replacing_is_exact_on_any_text(before: str, old: str, new: str, after: 
 
 @settings(deadline=None)
 @given(TEXT, TEXT.filter(bool), TEXT, TEXT)
+@example(before="", old="\n0", new="", after="")
 def test_in_a_crlf_file_the_models_line_feeds_are_crlf(before: str, old: str, new: str, after: str) -> None:
     text = before + old + after + "\n"
     assume(old != new and text.count(old) == 1)
