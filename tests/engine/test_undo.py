@@ -275,6 +275,24 @@ async def test_the_undone_view_is_not_compacted_again_until_something_new_is_sai
     assert any(isinstance(e, CompactionFinished) for e in r.events[mark:])
 
 
+async def test_what_was_said_before_an_undo_is_not_new_after_it(rig) -> None:
+    """I4: a turn between the compaction and its undo, or a restart, does not make the restored view due at once."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)] * 2))
+    await fill(r, 5)
+    await compact(r)
+    await r.ask("one more turn")
+    assert (await r.engine.status()).why_no_compaction == ""
+    await undo(r)
+    assert "Nothing new was said" in (await r.engine.status()).why_no_compaction
+    await r.ask("something new")
+    assert (await r.engine.status()).why_no_compaction == ""
+    await compact(r)
+    await r.engine.close()
+    again = await rig(wanted=r.engine.session.id, ids=RandomIds())
+    await undo(again)
+    assert "Nothing new was said" in (await again.engine.status()).why_no_compaction
+
+
 async def test_switched_off_no_word_of_compacting_again(rig) -> None:
     r = await rig(
         window=Window(8192, "discovery"),

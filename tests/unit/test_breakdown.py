@@ -80,6 +80,14 @@ def test_only_the_tools_that_are_sent_are_counted() -> None:
     assert broken().of("tools") == ()
 
 
+def test_a_message_that_only_calls_is_no_answer() -> None:
+    """Its separators belong to its calls: "answers" counts only what was said."""
+    call = Message("a", "assistant", "", (ToolCall("c", "Read", '{"path":"a.py"}'),), origin="model")
+    b = broken(call)
+    assert b.of("assistant") == ()
+    assert b.tokens("calls") == MESSAGE_TOKENS + four("Read") + four('{"path":"a.py"}')
+
+
 def test_images_and_unknown_parts_are_named_never_lost() -> None:
     """Case 87: an unknown kind of part stands under "other", with its binary at the flat cost."""
     audio = OtherPart(canonical_json({"type": "input_audio", "input_audio": {"data": "QUJD" * 100}}))
