@@ -10,6 +10,12 @@ from typing import Any
 
 import pytest
 import pytest_textual_snapshot as pts
+from hypothesis import settings
+
+# A landing must not depend on luck: CI tries the same examples every time, people's machines new ones.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("dev", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 ROOT = Path(__file__).resolve().parent.parent
 SNAPSHOTS = ROOT / "snapshots"
