@@ -141,16 +141,14 @@ def _count(message: Message, ledger: TokenLedger, tally: _Tally) -> None:
     unknown = max(0, ledger.plain(message) - own - calls - reasoning)
     if message.tool_calls and not words:
         own, calls = 0, calls + own
-    for weight, (kind, name, count) in zip(
-        _apportioned(total - flat, (own, calls, reasoning, unknown)),
-        (
-            (category, label, 1 if own else 0),
-            ("calls", "", len(message.tool_calls)),
-            ("reasoning", "", int(echoed)),
-            ("other", _part_kind(others), len(others)),
-        ),
-        strict=True,
-    ):
+    rows: tuple[tuple[Category, str, int], ...] = (
+        (category, label, 1 if own else 0),
+        ("calls", "", len(message.tool_calls)),
+        ("reasoning", "", int(echoed)),
+        ("other", _part_kind(others), len(others)),
+    )
+    weights = _apportioned(total - flat, (own, calls, reasoning, unknown))
+    for weight, (kind, name, count) in zip(weights, rows, strict=True):
         tally.add(kind, weight, label=name, count=count)
     shown = min(flat, IMAGE_TOKENS * images)
     tally.add("images", shown, count=images)
