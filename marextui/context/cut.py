@@ -132,8 +132,9 @@ def forced_cut(
     if least is None:
         return None
     taken_away = used - least.kept_tokens - overhead
-    small = int(min(cap, (room - least.kept_tokens - overhead) * FORCED_SUMMARY_SHARE, taken_away / 2))
-    if small < SMALLEST_SUMMARY:
+    left = room - least.kept_tokens - overhead
+    small = int(min(cap, max(SMALLEST_SUMMARY, left * FORCED_SUMMARY_SHARE), taken_away / 2))
+    if small < SMALLEST_SUMMARY or small > left:
         return None
     return Cut(least.index, least.kept_tokens, least.kept_tokens + overhead + small), small
 

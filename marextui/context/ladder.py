@@ -167,21 +167,23 @@ class Ladder:
         )
 
     def newest_round(self, excess: int) -> tuple[Piece, ...]:
-        """(f) The newest round at last: its outputs cut to head and tail, the largest first, then its inputs."""
+        """(f) The newest round at last: its outputs cut to head and tail, the largest first, then its inputs.
+
+        What the model has asked for stays in sight: an output that vanished whole would only be asked for again.
+        """
         pieces: list[Piece] = []
-        outputs = [p for m in self.messages[self._round :] for p in self._output("round", m, SMALLEST)]
-        outputs.sort(key=lambda p: -p.saves)
-        for piece in outputs:
+        outputs = [p for m in self.messages[self._round :] for p in self._output("round", m, LEAST_KEPT)]
+        for piece in sorted(outputs, key=lambda p: -p.saves):
             left = excess - sum(p.saves for p in pieces)
-            if left > 0 and len(piece.text) > LEAST_KEPT and not self._gone(piece.message_id, piece.part):
+            if left > 0 and not self._gone(piece.message_id, piece.part):
                 pieces.extend(self._shortened(piece, left, len(piece.text), self._ledger.text(piece.text)))
-        if sum(p.saves for p in pieces) < excess:
-            pieces = list(enough(outputs, excess)[0])
-        for message in self.messages[self._round :]:
-            if excess > sum(p.saves for p in pieces):
-                pieces.extend(self._arguments("round", message, SMALLEST))
-                pieces.extend(self._payloads(message))
-        return tuple(pieces)
+        inputs = [p for m in self.messages[self._round :] for p in self._arguments("round", m, SMALLEST)]
+        return (*pieces, *enough(inputs, excess - sum(p.saves for p in pieces))[0])
+
+    def newest_outputs(self, excess: int) -> tuple[Piece, ...]:
+        """Outputs and payloads of the newest round, whole: when not even the request cut to head and tail helped."""
+        found = [p for m in self.messages[self._round :] for p in (*self._output("round", m, 0), *self._payloads(m))]
+        return enough(sorted(found, key=lambda p: -p.saves), excess)[0]
 
     def texts(self, excess: int) -> tuple[Piece, ...]:
         """What the assistant wrote in the newest turn, oldest first, cut to head and tail."""

@@ -130,14 +130,16 @@ class Reducer:
         excess = self._over(room, TURN_SHARE)
         if excess:
             await self.omitter.replace(self.session, enough(self.ladder(turn).in_turn(), excess)[0], turn)
-        if self._over(room):
-            await self._cut_round(turn, self._over(room))
+        if over := self._over(room):
+            await self._cut_round(turn, self.ladder(turn).newest_round(over))
         if self._over(room) and await self._force(room):
             return
-        if self._over(room):
-            await self.omitter.replace(self.session, self.ladder(turn).texts(self._over(room)), turn)
+        if over := self._over(room):
+            await self.omitter.replace(self.session, self.ladder(turn).texts(over), turn)
         if self._over(room) and not await self._force(room):
             await self._cut_request(turn, room)
+        if over := self._over(room):
+            await self._cut_round(turn, self.ladder(turn).newest_outputs(over))
 
     def _over(self, room: int, share: float = 1.0) -> int:
         """Tokens above `share` of `room`, 0 when the history is within `room`."""
@@ -151,8 +153,7 @@ class Reducer:
         await self.compactor.force(self.session, self.reading(), room=room, dated=self.host.today())
         return not self._over(room)
 
-    async def _cut_round(self, turn: int, excess: int) -> None:
-        pieces = self.ladder(turn).newest_round(excess)
+    async def _cut_round(self, turn: int, pieces: Sequence[Piece]) -> None:
         if not pieces:
             return
         await self.omitter.replace(self.session, pieces, turn)

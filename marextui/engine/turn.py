@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -136,7 +137,8 @@ class TurnRunner:
 
     async def run(self, turn: int) -> None:
         """Steps until the final answer. Raises `TurnFailed`; cancelling leaves a valid log (partial text kept)."""
-        await self.omitter.at_turn_start(self.session, turn)
+        with self._storing():
+            await self.omitter.at_turn_start(self.session, turn)
         step = 0
         while True:
             step += 1
@@ -155,15 +157,21 @@ class TurnRunner:
         a tool group (B13). Over the budget the ladder goes on without a model.
         """
         self.bus.enter("preparing")
-        try:
+        with self._storing():
             await self._reduce(turn, step)
-        except OSError as problem:
-            text = f"Outputs could not be stored, so none were omitted: {problem.strerror or problem}"
-            self.bus.emit(Notice("warning", text, "Free disk space; until then the conversation only grows."))
         part = self.host.system_part()
         reading = self.meter.read(self.session, part)
         self.host.gauge_changed(reading)
         return part, reading
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        """What cannot be stored may not leave the view; the turn goes on with it."""
+        try:
+            yield
+        except OSError as problem:
+            text = f"Outputs could not be stored, so none were omitted: {problem.strerror or problem}"
+            self.bus.emit(Notice("warning", text, "Free disk space; until then the conversation only grows."))
 
     async def _reduce(self, turn: int, step: int) -> None:
         await self.reducer.thin_images(turn, self.host.keep_images, starts=step == 1)
@@ -226,7 +234,8 @@ class TurnRunner:
             except ModelError as problem:
                 smaller = False
                 if reductions < MAX_REDUCTIONS:
-                    smaller = await self._shrink(turn, problem, reductions, wire)
+                    with self._storing():
+                        smaller = await self._shrink(turn, problem, reductions, wire)
                 if not smaller:
                     raise TurnFailed("error", problem.message, problem.hint) from problem
                 reductions += 1

@@ -18,7 +18,7 @@ from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
 from marextui.engine.events import Event, PhaseChanged, TurnFinished
 from marextui.engine.permissions import Decision
-from marextui.engine.ports import CountingIds
+from marextui.engine.ports import CalibrationFile, CountingIds
 from marextui.engine.setup import Setup
 from marextui.engine.state import Policy
 from marextui.store.log import LogStore
@@ -69,6 +69,7 @@ class Rig:
     events: list[Event] = field(default_factory=list)
     ids: Any = field(default_factory=CountingIds)
     unattended: dict[str, Decision] | None = None
+    calibration: CalibrationFile | None = None
 
     def __post_init__(self) -> None:
         self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
@@ -92,6 +93,7 @@ class Rig:
             count=four,
             clock=self.clock,
             ids=self.ids,
+            calibration=self.calibration,
         )
         self.engine = assemble(
             parts,
