@@ -92,18 +92,27 @@ def searchable(message: Message) -> str:
 
 def check(questions: Sequence[Question], view: Sequence[Message], docs: Sequence[Doc]) -> tuple[AnswerCheck, ...]:
     """One check per question, in order. `view` is the final view, `docs` all that recall and read-back can reach."""
-    texts = [(m.id, searchable(m)) for m in view]
     index = Index(docs)
+    found = [
+        [(h.id, h.text) for h in index.search(q.question, limit=RESULTS, max_chars=RESULT_CHARS)] for q in questions
+    ]
+    return grade(questions, view, found)
+
+
+def grade(
+    questions: Sequence[Question], view: Sequence[Message], found: Sequence[Sequence[tuple[str, str]]]
+) -> tuple[AnswerCheck, ...]:
+    """As `check`, for results (id, text) that a search gave already: one list per question, in the same order."""
+    texts = [(m.id, searchable(m)) for m in view]
     checks = []
-    for question in questions:
+    for question, hits in zip(questions, found, strict=True):
         patterns = [re.compile(a) for a in question.accept]
 
         def accepted(text: str, patterns: Sequence[re.Pattern[str]] = patterns) -> bool:
             return any(p.search(text) for p in patterns)
 
         seen = next((i for i, text in texts if accepted(text)), None)
-        hits = index.search(question.question, limit=RESULTS, max_chars=RESULT_CHARS)
-        found = next((h.id for h in hits if accepted(h.text)), None)
-        where = "; ".join(f"{how} {i}" for how, i in (("view", seen), ("search", found)) if i is not None)
-        checks.append(AnswerCheck(question.question, seen is not None, found is not None, where))
+        hit = next((i for i, text in hits if accepted(text)), None)
+        where = "; ".join(f"{how} {i}" for how, i in (("view", seen), ("search", hit)) if i is not None)
+        checks.append(AnswerCheck(question.question, seen is not None, hit is not None, where))
     return tuple(checks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -109,22 +109,38 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _passages(docs: Sequence[Doc]) -> list[_Passage]:
+Prepared = dict[tuple[str, int], list[tuple[int, int, dict[str, float], float]]]
+"""Passages by (id, hash) of their document, to be used again: (start, end, terms, length in terms) of each."""
+
+
+def _passages(docs: Sequence[Doc], only: Container[str] | None, prepared: Prepared) -> list[_Passage]:
     found: list[_Passage] = []
     for n, doc in enumerate(docs):
-        for start, end in _spans(doc.text):
-            terms: dict[str, float] = {}
-            length = 0.0
-            for term, weight in tokens(doc.text[start:end]):
-                terms[term] = terms.get(term, 0.0) + weight
-                length += weight
-            if terms:
-                found.append(_Passage(n, start, end, terms, length))
+        if only is not None and doc.id not in only:
+            continue
+        key = (doc.id, hash(doc.text))
+        if key not in prepared:
+            prepared[key] = list(_cut(doc.text))
+        found.extend(_Passage(n, *passage) for passage in prepared[key])
     return found
 
 
-def _query_terms(query: str) -> dict[str, float]:
-    """Terms of the query with their weights; stop-words only when there is nothing else."""
+def _cut(text: str) -> Iterator[tuple[int, int, dict[str, float], float]]:
+    for start, end in _spans(text):
+        terms: dict[str, float] = {}
+        length = 0.0
+        for term, weight in tokens(text[start:end]):
+            terms[term] = terms.get(term, 0.0) + weight
+            length += weight
+        if terms:
+            yield start, end, terms, length
+
+
+def query_terms(query: str) -> dict[str, float]:
+    """Terms of the query with their weights, related words at a lower one; stop-words only when there is nothing else.
+
+    They are terms of `tokens`.
+    """
     weights: dict[str, float] = {}
     for term, weight in tokens(query):
         if term not in STOP_WORDS:
@@ -140,7 +156,7 @@ def _query_terms(query: str) -> dict[str, float]:
 _QUOTED = re.compile(r"[\"“«`']([^\"”»`']{3,200})[\"”»`']")
 
 
-def _phrases(query: str) -> list[str]:
+def phrases(query: str) -> list[str]:
     """What should be found literally: quoted parts, identifiers, and the query itself when it is no question."""
     found = [m.group(1).strip() for m in _QUOTED.finditer(query)]
     found.extend(t for t in (m.group() for m in _TOKEN.finditer(query)) if _is_identifier(t) and len(t) > 2)
@@ -174,22 +190,28 @@ def _widen(text: str, start: int, end: int, max_chars: int) -> str:
 
 
 class Index:
-    """Documents made searchable once, for several queries."""
+    """Documents made searchable once, for several queries.
 
-    def __init__(self, docs: Sequence[Doc]) -> None:
+    `only` are the ids looked through (None: all); the others still stand around what is found. `prepared` is kept by a
+    caller that searches the same documents again: it is filled, and spares cutting them anew.
+    """
+
+    def __init__(
+        self, docs: Sequence[Doc], *, only: Container[str] | None = None, prepared: Prepared | None = None
+    ) -> None:
         self._docs = tuple(docs)
-        self._passages = _passages(self._docs)
+        self._passages = _passages(self._docs, only, {} if prepared is None else prepared)
         self._average = sum(p.length for p in self._passages) / max(1, len(self._passages))
 
     def search(self, query: str, *, limit: int = 3, max_chars: int = 2000) -> tuple[Hit, ...]:
         """As `search` of this module."""
-        weights, passages = _query_terms(query), self._passages
+        weights, passages = query_terms(query), self._passages
         if not weights or not passages or limit < 1:
             return ()
         total = len(passages)
         seen = Counter(term for p in passages for term in weights if term in p.terms)
         idf = {t: math.log(1 + (total - n + 0.5) / (n + 0.5)) for t, n in seen.items()}
-        phrases, expected = _phrases(query), _expected(query)
+        literal, expected = phrases(query), _expected(query)
         literal_bonus = 1.5 * math.log(1 + total)
         asked = {t: w for t, w in weights.items() if w > _RELATED_WEIGHT}
         best_possible = sum(w * idf.get(t, 0.0) for t, w in asked.items()) or 1.0
@@ -203,7 +225,7 @@ class Index:
             covered = sum(asked[t] * idf[t] for t, _ in held if t in asked)
             text = self._docs[p.doc].text[p.start : p.end].lower()
             score *= 1 + 0.5 * min(1.0, covered / best_possible)
-            score += sum(literal_bonus for phrase in phrases if phrase in text)
+            score += sum(literal_bonus for phrase in literal if phrase in text)
             if any(pattern.search(text) for pattern in expected):
                 score *= 1.2
             scored.append((score, p.doc, n))

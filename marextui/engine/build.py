@@ -23,6 +23,7 @@ from marextui.engine.omitter import Omissions, Omitter
 from marextui.engine.permissions import Decision, Permissions
 from marextui.engine.ports import CalibrationFile, Clock, Ids, RandomIds, SystemClock
 from marextui.engine.quota import WithinQuota
+from marextui.engine.recaller import ConversationRecaller
 from marextui.engine.setup import Setup
 from marextui.engine.state import EngineState, Policy
 from marextui.engine.toolrun import Titles, ToolRunner
@@ -84,19 +85,22 @@ def assemble(
     omissions = WithinQuota(parts.omissions, bus, partial(parts.log.omissions_in_views, project))
     omitter = Omitter(omissions, bus, parts.clock, retention_days, policy.omit_after_turns)
     permissions = Permissions(bus, parts.ids, unattended)
+    archive = Archive(
+        parts.log, project, root, bus, parts.clock, parts.ids, new_ledger, location=location, wanted=wanted
+    )
+    recaller = ConversationRecaller(lambda: archive.session, parts.log, omissions)
+    runner = ToolRunner(parts.box, parts.titles, permissions, omitter, bus, parts.clock, parts.ids, recaller=recaller)
     state = EngineState(
         policy=policy,
         bus=bus,
         clock=parts.clock,
         ids=parts.ids,
         control=ModelControl(parts.hub, bus),
-        archive=Archive(
-            parts.log, project, root, bus, parts.clock, parts.ids, new_ledger, location=location, wanted=wanted
-        ),
+        archive=archive,
         omitter=omitter,
         desk=Desk(parts.memory, omitter, bus, str(root) if show_project else ""),
         meter=meter,
-        runner=ToolRunner(parts.box, parts.titles, permissions, omitter, bus, parts.clock, parts.ids),
+        runner=runner,
         permissions=permissions,
         usage=UsageBook(parts.journal, parts.clock),
         compactor=Compactor(bus, parts.clock, meter, parts.memory, strategy=policy.strategy),
@@ -156,15 +160,13 @@ async def build_engine(
     paths.ensure_private(database.parent)
     hub = build_hub(settings, env if env is not None else os.environ)
     count = await load_counter()  # before the log is open: its thread would outlive a failure
+    omissions = OmissionStore(
+        paths.omissions_dir(project_root), clock.now, root=project_root, quota_mb=settings.omissions_quota_mb
+    )
     parts = Parts(
         hub=hub,
-        log=await LogStore.open(database),
-        omissions=OmissionStore(
-            paths.omissions_dir(project_root),
-            clock.now,
-            root=project_root,
-            quota_mb=settings.omissions_quota_mb,
-        ),
+        log=await LogStore.open(database, outputs=omissions),
+        omissions=omissions,
         memory=MemoryStore(paths.memory_dir(project_root), project_root),
         journal=UsageJournal(paths.project_marex(project_root)) if settings.persist_usage else None,
         box=default_toolbox(project_root, bash_timeout=settings.bash_timeout),

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from marextui.context.ask import Question, check
+from marextui.context.ask import Question, grade
 from marextui.context.entries import TurnClosed
 from marextui.context.messages import Message
 from marextui.context.recording import Recording
-from marextui.context.search import Doc
 from marextui.context.tokens import CountText
 from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
@@ -47,6 +46,7 @@ from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
 from marextui.tools.omitted import ReadOmittedContent
+from marextui.tools.recall import Recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +186,14 @@ async def replay(
 async def _engine(folder: Path, tape: Tape, policy: Policy, count: CountText, summarizer: ChatModel | None) -> Engine:
     clock = SystemClock()
     memory = MemoryStore(folder / "memory", folder / "project")
+    omissions = OmissionStore(folder / "omissions", clock.now)
     parts = Parts(
         hub=RecordedHub(RecordedConnection(RecordedModel(tape, summarizer))),
-        log=await LogStore.open(":memory:"),
-        omissions=OmissionStore(folder / "omissions", clock.now),
+        log=await LogStore.open(":memory:", outputs=omissions),
+        omissions=omissions,
         memory=_Forgetful(memory),
         journal=None,
-        box=RecordedTools(tape, (ReadOmittedContent().spec,)),
+        box=RecordedTools(tape, (ReadOmittedContent().spec, Recall().spec)),
         titles=_TitlesOfRecording(),
         count=count,
         clock=clock,
@@ -242,7 +243,7 @@ async def _outcome(engine: Engine, report: _Report, recording: Recording, option
     refused = sum(1 for s in report.steps if s["refused"] is not None)
     answers = []
     if options.questions:
-        answers = await _answers(engine, report, options.questions)
+        answers = await _answers(engine, options.questions)
     totals = {
         "recorded_messages": len(recording.messages),
         "turns": conversation.turn,
@@ -271,16 +272,10 @@ async def _outcome(engine: Engine, report: _Report, recording: Recording, option
     )
 
 
-async def _answers(engine: Engine, report: _Report, questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """Which questions the last view (and the answer to it) still answers, and which one read-back finds."""
+async def _answers(engine: Engine, questions: Sequence[Question]) -> list[dict[str, Any]]:
+    """Which questions the last view (and the answer to it) still answers, and which one use of Recall answers."""
     view = [*engine.session.history()]
-    docs: list[Doc] = []
-    for message in engine.session.conversation.messages:
-        text = message.text
-        stored = engine.session.stored_ref(message.id)
-        if stored is not None:
-            text = await engine.state.omitter.store.get(stored.omission_id) or text
-        calls = "\n".join(f"{c.name} {c.arguments}" for c in message.tool_calls)
-        docs.append(Doc(message.id, "\n".join(t for t in (text, calls) if t)))
-    found = await asyncio.to_thread(check, questions, view, docs)
-    return [{"question": a.question, "in_view": a.in_view, "reachable": a.reachable, "where": a.where} for a in found]
+    recaller = engine.state.runner.recaller
+    found = [[(h.message_id, h.text) for h in await recaller.search(q.question)] if recaller else [] for q in questions]
+    graded = await asyncio.to_thread(grade, questions, view, found)
+    return [{"question": a.question, "in_view": a.in_view, "reachable": a.reachable, "where": a.where} for a in graded]

@@ -16,7 +16,7 @@ from marextui.engine.omitter import Omitter, Reader
 from marextui.engine.permissions import Permissions
 from marextui.engine.ports import Clock, Ids
 from marextui.engine.session import Session
-from marextui.tools.types import ToolBox, ToolContext, ToolResult
+from marextui.tools.types import Recaller, ToolBox, ToolContext, ToolResult
 
 INTERRUPTED = "Interrupted by the user before it finished; it may have taken effect in part."
 NOT_RUN = "Not run: the user interrupted the turn first."
@@ -50,6 +50,7 @@ class ToolRunner:
     clock: Clock
     ids: Ids
     tally: ToolTally = field(default_factory=ToolTally)
+    recaller: Recaller | None = None
 
     async def run_all(self, session: Session, calls: Sequence[ToolCall], *, turn: int, window: int | None) -> None:
         """Run `calls` in order. Interrupted, every call still gets its result, so that the log stays valid."""
@@ -74,6 +75,7 @@ class ToolRunner:
             context = ToolContext(
                 emit=lambda text: self.bus.emit(ToolOutputStreamed(call.id, text)),
                 omitted=Reader(self.omitter),
+                recaller=self.recaller,
                 limit_chars=output_cap_chars(window),
             )
             result = await self.box.run(call.name, call.arguments, context)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import aiosqlite
 
 from marextui.context.entries import Entry, MessageAdded, Record, TurnOpened
 from marextui.context.messages import Message
 from marextui.context.redaction import redact
-from marextui.store import references
+from marextui.store import recall, references
 from marextui.store.database import StoreError, connect, telling, uninterrupted
+from marextui.store.recall import Recalled
 from marextui.store.rows import from_rows, json_inside, like, storable, to_rows
 
 CHUNK = 500
@@ -50,11 +51,26 @@ class ConversationRow:
     turns: int
 
 
+class Outputs(Protocol):
+    """Where stored tool outputs are read (`store.omissions.OmissionStore`). May raise OSError."""
+
+    async def get(self, omission_id: str) -> str | None: ...
+
+
 class LogStore:
     """All conversations of a user in one file. Every method raises `StoreError`; several processes may use the file."""
 
-    def __init__(self, database: aiosqlite.Connection, name: str) -> None:
+    def __init__(
+        self,
+        database: aiosqlite.Connection,
+        name: str,
+        *,
+        searchable: bool = False,
+        outputs: Outputs | None = None,
+    ) -> None:
         """Use `open`."""
+        self._searchable = searchable
+        self._outputs = outputs
         self._database = database
         self._name = name
         self._lock = asyncio.Lock()
@@ -69,13 +85,20 @@ class LogStore:
         return len(self._unreadable)
 
     @classmethod
-    async def open(cls, path: Path | str) -> LogStore:
+    async def open(cls, path: Path | str, *, outputs: Outputs | None = None) -> LogStore:
         """Open or make the database `path` (":memory:" for none), bringing an older schema up to date.
 
         The file is private (0600). A file that is damaged, not ours or of a newer version raises `StoreError` and is
-        left as it is.
+        left as it is. `outputs` are the stored tool outputs that Recall is to find whole.
         """
-        return cls(await connect(path), str(path))
+        database = await connect(path)
+        try:
+            with telling(str(path)):
+                searchable = await recall.prepare(database)
+        except StoreError:
+            await database.close()
+            raise
+        return cls(database, str(path), searchable=searchable, outputs=outputs)
 
     async def close(self) -> None:
         """Finish what is being written, then close the file. Closing twice is fine."""
@@ -173,6 +196,54 @@ class LogStore:
         rows = await self._fetch(references.SQL, (storable(project),))
         return await asyncio.to_thread(references.in_views, rows)
 
+    async def recall(self, conversation_id: str, query: str) -> tuple[Recalled, ...] | None:
+        """Messages that may answer `query`, best first; None when this SQLite cannot search (no FTS5).
+
+        Entries that are not indexed yet are added first, in chunks, the loop free in between.
+        """
+        if not self._searchable:
+            return None
+        key = storable(conversation_id)
+        while await uninterrupted(self._index_more(key)):
+            pass
+        async with self._holding() as database:
+            found = await recall.find(database, key, query)
+            times = {}
+            for _, seq in found:
+                sql = "SELECT at FROM entry WHERE conversation_id = ? AND seq = ?"
+                for row in await database.execute_fetchall(sql, (key, seq)):
+                    times[seq] = float(row[0])
+        return tuple(Recalled(message_id, times.get(seq, 0.0)) for message_id, seq in found)
+
+    async def _index_more(self, key: str) -> bool:
+        """Index the next chunk of a conversation; False when nothing is left."""
+        async with self._holding() as database:
+            done = await recall.upto(database, key)
+            rows = list(await database.execute_fetchall(_ALL_SQL, (key, done)))
+        if not rows:
+            return False
+        records = await self._decoded(key, rows)
+        last = rows[-1][0]
+        texts = await self._texts(recall.stored_ids(records))
+        at = [r.seq - done - 1 for r in records]
+        passages = await asyncio.to_thread(recall.index_rows, [r.entry for r in records], texts)
+        placed = [replace(p, entry=at[p.entry]) for p in passages]
+        async with self._transaction() as database:
+            await recall.add(database, key, done + 1, last, placed)
+        return True
+
+    async def _texts(self, omission_ids: Iterable[str]) -> dict[str, str]:
+        """Stored outputs by id; one that cannot be read is found by what the message shows of it."""
+        texts: dict[str, str] = {}
+        for omission_id in omission_ids:
+            try:
+                text = await self._outputs.get(omission_id) if self._outputs is not None else None
+            except OSError:
+                continue
+            if text is not None:
+                texts[omission_id] = text
+        return texts
+
     async def find(self, id_or_prefix: str) -> ConversationRow | None:
         """The conversation of this id, or the only one whose id begins with it; None when there is none or several."""
         wanted = storable(id_or_prefix)
@@ -198,6 +269,10 @@ class LogStore:
     async def _append(self, conversation_id: str, entries: tuple[Entry, ...], at: float) -> tuple[Record, ...]:
         encoded = await asyncio.to_thread(to_rows, entries)
         key = storable(conversation_id)
+        passages: list[recall.IndexRow] = []
+        if self._searchable:
+            texts = await self._texts(recall.stored_ids(entries))
+            passages = await asyncio.to_thread(recall.index_rows, entries, texts)
         messages = sum(isinstance(e, MessageAdded) for e in entries)
         turn = max((e.turn for e in entries if isinstance(e, TurnOpened)), default=0)
         async with self._transaction() as database:
@@ -214,6 +289,8 @@ class LogStore:
                 " turns = max(turns, ?) WHERE id = ?",
                 (first + len(entries) - 1, at, messages, turn, key),
             )
+            if self._searchable:
+                await recall.add(database, key, first, first + len(entries) - 1, passages)
         return tuple(Record(first + i, at, entry) for i, entry in enumerate(entries))
 
     async def _write(self, sql: str, arguments: Sequence[object]) -> int:
@@ -253,4 +330,4 @@ class LogStore:
                 raise
 
 
-__all__ = ["PAGE_SQL", "ConversationRow", "LogStore", "StoreError"]
+__all__ = ["PAGE_SQL", "ConversationRow", "LogStore", "Recalled", "StoreError"]

@@ -35,6 +35,19 @@ UPGRADES: tuple[tuple[str, ...], ...] = (
         """CREATE TRIGGER entry_never_goes BEFORE DELETE ON entry
             BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
     ),
+    (
+        # What Recall searches (`store.recall`); its FTS5 table is made apart, where SQLite has that module.
+        """CREATE TABLE recall_row (
+            rowid INTEGER PRIMARY KEY,
+            conversation_id TEXT NOT NULL,
+            seq INTEGER NOT NULL,
+            message_id TEXT NOT NULL
+        )""",
+        """CREATE TABLE recall_state (
+            conversation_id TEXT PRIMARY KEY,
+            seq INTEGER NOT NULL
+        )""",
+    ),
 )
 """`UPGRADES[n]` turns schema version n into n + 1; a new file starts at 0. Steps are only ever added."""
 

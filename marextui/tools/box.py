@@ -19,6 +19,7 @@ from marextui.tools.omitted import ReadOmittedContent
 from marextui.tools.process import Clock
 from marextui.tools.read import Read
 from marextui.tools.read_state import ReadState
+from marextui.tools.recall import Recall
 from marextui.tools.types import PermissionNeed, Tool, ToolBox, ToolContext, ToolResult, ToolSpec
 from marextui.tools.workspace import Workspace
 from marextui.tools.write import Write
@@ -112,7 +113,7 @@ def _verdict(need: PermissionNeed | None) -> tuple[str, str] | None:
 def default_toolbox(
     root: Path, *, bash_timeout: int, read_state: ReadState | None = None, clock: Clock | None = None
 ) -> Box:
-    """The eight tools on the project at `root`.
+    """The nine tools on the project at `root`.
 
     `bash_timeout` is the default of Bash in seconds (at most 600). `read_state` is what Read has shown in this
     conversation; the engine keeps it (`dump`/`load`) so that it outlives compactions and restarts (case 67).
@@ -130,5 +131,6 @@ def default_toolbox(
             Write(changes),
             Bash(workspace, default_timeout=bash_timeout, clock=clock),
             ReadOmittedContent(),
+            Recall(),
         )
     )

@@ -72,12 +72,35 @@ class OmittedReader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class RecallHit:
+    """A place in the conversation: its message, when it was said, by whom, the text around what was found.
+
+    `note` says what a reader must know, for example that a value in it was changed later; "" for nothing.
+    """
+
+    message_id: str
+    when: str
+    role: str
+    text: str
+    note: str = ""
+
+
+class Recaller(Protocol):
+    """Searches the whole conversation; given to the tool by the engine."""
+
+    async def search(self, query: str, *, max_chars: int = 2_000) -> tuple[RecallHit, ...]:
+        """At most three places for `query`, best first, each text of at most `max_chars` characters."""
+        ...
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running call may use. `emit` streams output to the screen as it comes (Bash)."""
 
     emit: Callable[[str], None] = field(default=lambda _text: None)
     omitted: OmittedReader | None = None
+    recaller: Recaller | None = None
     limit_chars: int = 30_000
     """The cap of M30 in characters, for tools that page by themselves (ReadOmittedContent)."""
 

@@ -13,7 +13,7 @@ import pytest
 from marextui.tools.box import Box, default_toolbox
 from marextui.tools.types import PermissionNeed, ToolContext, ToolResult, ToolSpec
 
-NAMES = ("Read", "Ls", "Glob", "Grep", "Edit", "Write", "Bash", "ReadOmittedContent")
+NAMES = ("Read", "Ls", "Glob", "Grep", "Edit", "Write", "Bash", "ReadOmittedContent", "Recall")
 
 
 def test_order_is_fixed_and_specs_are_equal_each_time(root: Path) -> None:
@@ -25,9 +25,9 @@ def test_order_is_fixed_and_specs_are_equal_each_time(root: Path) -> None:
 
 
 def test_specs_are_small_enough_for_small_windows(box: Box) -> None:
-    """674 tokens of o200k when written. JSON like this has over 3.5 characters a token: 3,100 of them are under 900."""
+    """About 730 tokens of o200k when written. JSON like this has over 3.5 characters a token: 3,300 are under 950."""
     wires = [json.dumps(spec.wire(), ensure_ascii=False, separators=(",", ":")) for spec in box.specs()]
-    assert sum(len(wire) for wire in wires) < 3_100
+    assert sum(len(wire) for wire in wires) <= 3_300
 
 
 def test_parameters_are_named_as_models_know_them(box: Box) -> None:
@@ -43,6 +43,7 @@ def test_parameters_are_named_as_models_know_them(box: Box) -> None:
         "Write": (("file_path", "content"), ["file_path", "content"]),
         "Bash": (("command", "timeout", "cwd"), ["command"]),
         "ReadOmittedContent": (("content_id", "offset", "length", "query"), ["content_id"]),
+        "Recall": (("query",), ["query"]),
     }
 
 
