@@ -79,7 +79,7 @@ class Bash:
 
     async def run(self, args: Mapping[str, Any], ctx: ToolContext) -> ToolResult:
         command: str = args["command"]
-        timeout = min(args.get("timeout", self._default_timeout), MAX_TIMEOUT_SECONDS)
+        timeout = min(args.get("timeout") or self._default_timeout, MAX_TIMEOUT_SECONDS)  # 0: left open
         if not command.strip():
             return _failed("Bash: the command is empty.")
         if timeout < 1:

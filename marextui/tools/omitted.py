@@ -55,7 +55,7 @@ class ReadOmittedContent:
         shown = read_slice(
             text,
             offset=args.get("offset"),
-            length=args.get("length"),
+            length=args.get("length") or None,  # small models write 0 for what they leave open
             query=args.get("query"),
             limit_chars=max(1, ctx.limit_chars - len(note)),
         )

@@ -99,7 +99,7 @@ class Read:
         if target.kind == "missing":
             return _failed(missing(self._workspace, target, "Read"), "not found")
         first = args.get("offset", 1)
-        limit = args.get("limit", DEFAULT_LINES)
+        limit = args.get("limit") or DEFAULT_LINES  # small models write 0 for what they leave open
         if first < 1:  # 0 is the first line for models that count from 0
             first = 1
         if limit < 1:

@@ -59,7 +59,7 @@ SAYS = {
     "read": call_text("Read", '{"file_path": "big.txt"}'),
     "small": call_text("Read", '{"file_path": "small.txt"}'),
     "run": call_text("Bash", '{"command": "echo from-the-shell"}'),
-    "back": call_text("ReadOmittedContent", '{"content_id": "omitted-001"}'),
+    "back": call_text("ReadOmittedContent", '{"content_id": "omitted-001", "offset": 0, "length": 0, "query": ""}'),
     "endless": "on and on",
     "port": "The port is 8080.",
 }

@@ -272,8 +272,9 @@ async def test_time_out_has_a_default_and_a_limit(
         await running.task
 
 
-async def test_zero_seconds_are_refused(call: Call) -> None:
-    assert "timeout must be 1 to 600 seconds" in (await call("Bash", command="true", timeout=0)).text
+async def test_zero_seconds_are_the_default_and_fewer_are_refused(call: Call) -> None:
+    assert "timeout must be 1 to 600 seconds" in (await call("Bash", command="true", timeout=-1)).text
+    assert not (await call("Bash", command="true", timeout=0)).is_error
 
 
 async def test_a_background_child_that_holds_the_output_is_ended_and_said(root: Path, clock: HeldClock) -> None:

@@ -85,6 +85,13 @@ async def test_pages_and_queries_stay_within_the_cap(box: Box) -> None:
     assert len(found.text) <= 1310
 
 
+async def test_zeros_and_blanks_are_what_was_left_open(box: Box) -> None:
+    """As the embedded 1.5B really calls it: every optional argument filled."""
+    omitted = FakeOmitted({"omitted-001": "PORT = 8417"})
+    read = await _read(box, omitted, content_id="omitted-001", offset=0, length=0, query="")
+    assert read.text == "PORT = 8417"
+
+
 async def test_it_never_asks(box: Box) -> None:
     """Case 78: reading back needs no permission."""
     assert await box.permission("ReadOmittedContent", '{"content_id": "omitted-001"}') is None

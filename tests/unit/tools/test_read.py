@@ -41,12 +41,18 @@ async def test_the_default_is_two_thousand_lines(call: Call, root: Path) -> None
     assert result.text.endswith("[lines 1-2000 of 2001; continue with offset=2001]")
 
 
+async def test_a_limit_of_zero_is_one_left_open(call: Call, root: Path) -> None:
+    """The embedded model fills every optional number with 0."""
+    (root / "a").write_text("x\ny\n")
+    assert (await call("Read", file_path="a", offset=0, limit=0)).text == (await call("Read", file_path="a")).text
+
+
 async def test_past_the_end_and_bad_limit_are_said(call: Call, root: Path) -> None:
     (root / "a").write_text("x\ny\n")
     past = await call("Read", file_path="a", offset=9)
     assert past.is_error
     assert "has 2 lines; there is no line 9" in past.text
-    assert (await call("Read", file_path="a", limit=0)).is_error
+    assert (await call("Read", file_path="a", limit=-1)).is_error
 
 
 async def test_long_lines_are_cut_with_a_note(call: Call, root: Path) -> None:
