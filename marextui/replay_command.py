@@ -17,13 +17,12 @@ from marextui.context.budget import check_compact_at, check_window
 from marextui.context.messages import canonical_json
 from marextui.context.recording import Recording, RecordingError, read_recording
 from marextui.context.sanitise import one_line
+from marextui.context.strategies import STRATEGY_NAMES
 from marextui.engine.build import build_hub
 from marextui.engine.replay import ReplayOptions, ReplayOutcome, replay
 from marextui.models.tokenizer import load_counter
 from marextui.models.types import Connection, ModelError
 from marextui.settings import load_settings
-
-STRATEGIES = ("anchored", "regenerative")
 
 
 class _Refused(Exception):
@@ -63,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--window", metavar="N", help="tokens the model can hold; without it nothing is compacted")
     parser.add_argument("--reserve", metavar="N", help="tokens kept for the answer (default: min(4096, window/4))")
     parser.add_argument("--compact-at", metavar="X", default="0.65", help="share of the budget (default 0.65)")
-    parser.add_argument("--strategy", choices=STRATEGIES, default="anchored")
+    parser.add_argument("--strategy", choices=STRATEGY_NAMES, default="anchored")
     parser.add_argument("--summarizer", choices=("offline", "model"), default="offline")
     parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
     parser.add_argument("--view", metavar="FILE", help="write the last view, one message a line")

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import tomli_w
 
+from marextui.context.strategies import StrategyName
 from marextui.private_files import ensure_private, write_private
 from marextui.settings_schema import BY_NAME, SCHEMA, Refused, Setting, from_env, from_toml
 from marextui.settings_toml import Layout, layout
@@ -33,6 +34,8 @@ class Settings:
     max_output: int | None = None
     compact_at: float = 0.65
     auto_compress: bool = True
+    compact_strategy: StrategyName = "anchored"
+    beside_tokens: int | None = None
     omit_after_turns: int = 1
     memory_retention_days: int = 30
     omissions_quota_mb: int = 512

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB
 from marextui.context.omission import DEFAULT_RETENTION_DAYS, retention_days
+from marextui.context.strategies import STRATEGY_NAMES
 
 Kind = Literal["text", "whole number", "number", "yes/no", "table of texts"]
 
@@ -66,6 +67,14 @@ def _not_blank(value: str) -> None:
         raise Refused("must not be blank")
 
 
+def _one_of(*names: str) -> Callable[[str], None]:
+    def check(value: str) -> None:
+        if value not in names:
+            raise Refused(f"must be {', '.join(names[:-1])} or {names[-1]}")
+
+    return check
+
+
 def _http_url(value: str) -> None:
     if value and not re.match(r"https?://[^\s/]", value, re.IGNORECASE):
         raise Refused("must be an address that starts with http:// or https://")
@@ -105,6 +114,22 @@ SCHEMA: tuple[Setting, ...] = (
         aliases=("compactAt",),
     ),
     Setting("auto_compress", "yes/no", True, "Compact without being asked", aliases=("autoCompress",)),
+    Setting(
+        "compact_strategy",
+        "text",
+        "anchored",
+        "anchored: merge each new part into the summary, in code; regenerative: have the model write all of it anew",
+        check=_one_of(*STRATEGY_NAMES),
+        aliases=("compactStrategy",),
+    ),
+    Setting(
+        "beside_tokens",
+        "whole number",
+        None,
+        "Most room beside the summary for what code knows for certain; 5 % of the window when not set, 0 for none",
+        "tokens",
+        _not_negative,
+    ),
     Setting(
         "omit_after_turns",
         "whole number",

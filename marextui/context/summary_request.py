@@ -208,13 +208,21 @@ _MATERIAL_SHARE = 0.7
 """The material takes at most this share of the window (P21)."""
 
 
-def _ask(material: str, earlier: str, language: str) -> str:
+_STAYING = (
+    "Notes that already exist, for reference only. They stay; do not repeat them, write only what the new material "
+    "adds or changes."
+)
+_REWRITTEN = (
+    "Notes of what came before this material. Yours replace them: take over, with its cycle tag, everything in them "
+    "that still holds, and correct what the material changes."
+)
+
+
+def _ask(material: str, earlier: str, language: str, *, rewrite: bool) -> str:
     blocks = []
     if earlier:
-        blocks.append(
-            "Notes that already exist, for reference only. They stay; do not repeat them, write only what the new "
-            f"material adds or changes.\n<existing_notes>\n{earlier}\n</existing_notes>"
-        )
+        told = _REWRITTEN if rewrite else _STAYING
+        blocks.append(f"{told}\n<existing_notes>\n{earlier}\n</existing_notes>")
     blocks.append(f"The material:\n<material>\n{material}\n</material>")
     spoken = f" Write in {language}, the language of the user." if language else ""
     blocks.append(f"Write the notes now, under the headings given.{spoken}")
@@ -237,12 +245,13 @@ def summary_messages(
     cap: int,
     sections: Sequence[str] = SECTIONS,
     language: str = "",
+    rewrite: bool = False,
 ) -> tuple[Mapping[str, Any], ...]:
     """The [system, user] messages, OpenAI wire form, that ask for the summary of `span` alone (P5, P9).
 
-    `earlier` is given for reference, as data. The whole is estimated to fit `window − cap` tokens (case 31); with an
-    unknown window nothing is cut. `language` (an English name such as "French"; "": found from the user's messages)
-    is the language to write in (I11).
+    `earlier` is given for reference, as data; with `rewrite` the model is to take it over (P4). The whole is estimated
+    to fit `window − cap` tokens (case 31); with an unknown window nothing is cut. `language` (an English name such as
+    "French"; "": found from the user's messages) is the language to write in (I11).
     """
     prompt = summarizer_prompt(sections)
     language = language or _users_language(span, earlier)
@@ -250,7 +259,9 @@ def summary_messages(
     told = _prepare(span)
     everything = sum(len(_block(t, RESULT_CHARS)) + 2 for t in told)
     if window is not None:
-        room = window - cap - _MARGIN - estimated_tokens(prompt + _ask("", "", language), chars_per_token)
+        room = (
+            window - cap - _MARGIN - estimated_tokens(prompt + _ask("", "", language, rewrite=rewrite), chars_per_token)
+        )
         if notes:
             # the reference is worth at most a third of what there is to read
             while len(notes) > 200 and estimated_tokens(notes, chars_per_token) > room / 3:
@@ -264,8 +275,9 @@ def summary_messages(
             material = _told_within(told, max_chars, RESULT_CHARS)
     else:
         material = _told_within(told, everything, RESULT_CHARS)
+    notes = notes.replace("</existing_notes>", "")
     material = material.replace("</material>", "<\\/material>")
     return (
         {"role": "system", "content": prompt},
-        {"role": "user", "content": _ask(material, notes.replace("</existing_notes>", ""), language)},
+        {"role": "user", "content": _ask(material, notes, language, rewrite=rewrite)},
     )

@@ -113,7 +113,7 @@ class Activities:
         runner: TurnRunner | None = None
         state.bus.emit(TurnStarted(turn))
         state.runner.tally = ToolTally()
-        state.compactor.usages.clear()
+        state.compactor.summariser.usages.clear()
         try:
             await state.purge()
             await state.refresh_memory()
@@ -186,7 +186,7 @@ class Activities:
         state.gauge_changed(reading)
         state.bus.emit(TurnFinished(turn, end, line))
         problem_text = await state.usage.record(
-            line, state.session.id, end, totals, state.runner.tally, reading, state.compactor.usages
+            line, state.session.id, end, totals, state.runner.tally, reading, state.compactor.summariser.usages
         )
         state.warn_once(problem_text)
 
@@ -196,7 +196,7 @@ class Activities:
         offline = offline or state.policy.offline_summaries
         chat = None
         extra: dict[str, Any] = {}
-        state.compactor.usages.clear()
+        state.compactor.summariser.usages.clear()
         try:
             await state.desk.refresh()
             if not offline:

@@ -11,6 +11,8 @@ from typing import cast
 
 from marextui import paths
 from marextui.context.bulk import Scales
+from marextui.context.strategies import strategy_named
+from marextui.context.summary_needs import NEED_KINDS
 from marextui.context.tokens import CountText, TokenLedger
 from marextui.engine.archive import NEW, Archive
 from marextui.engine.bus import Bus
@@ -26,6 +28,7 @@ from marextui.engine.quota import WithinQuota
 from marextui.engine.recaller import ConversationRecaller
 from marextui.engine.setup import Setup
 from marextui.engine.state import EngineState, Policy
+from marextui.engine.summariser import NOT_BESIDE, Summariser
 from marextui.engine.toolrun import Titles, ToolRunner
 from marextui.engine.usage import Journal, UsageBook
 from marextui.models.hub import Hub
@@ -103,10 +106,15 @@ def assemble(
         runner=runner,
         permissions=permissions,
         usage=UsageBook(parts.journal, parts.clock),
-        compactor=Compactor(bus, parts.clock, meter, parts.memory, strategy=policy.strategy),
+        compactor=Compactor(bus, parts.clock, meter, parts.memory, _summariser(policy), policy.beside_tokens),
         calibration_file=parts.calibration,
     )
     return Engine(state, setup)
+
+
+def _summariser(policy: Policy) -> Summariser:
+    needs = NEED_KINDS if policy.beside_tokens == 0 else NOT_BESIDE
+    return Summariser(strategy_named(policy.strategy), needs)
 
 
 def policy_from(settings: Settings) -> Policy:
@@ -114,6 +122,8 @@ def policy_from(settings: Settings) -> Policy:
     return Policy(
         compact_at=settings.compact_at,
         auto_compress=settings.auto_compress,
+        strategy=settings.compact_strategy,
+        beside_tokens=settings.beside_tokens,
         omit_after_turns=settings.omit_after_turns,
         max_output=settings.max_output,
         max_tool_rounds=settings.max_tool_rounds,

@@ -5,37 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from marextui.context.beside import beside
 from marextui.context.budget import beside_cap, summary_cap
 from marextui.context.cut import Cut, choose_cut, forced_cut, manual_cut
 from marextui.context.entries import CompactionCommitted, Summary, SummaryItem, Trigger
 from marextui.context.fold import summary_pair, summary_text
-from marextui.context.fusion import fit, fuse
+from marextui.context.fusion import fit
 from marextui.context.ladder import GOAL_SHARE
 from marextui.context.memory import MemoryEntry, durable_facts
 from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
-from marextui.context.offline import offline_summary
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced
-from marextui.context.summary import SummaryRejected, check_reply, parse_summary, render_summary
-from marextui.context.summary_check import check_summary
-from marextui.context.summary_needs import NEED_KINDS
-from marextui.context.summary_request import summary_messages
+from marextui.context.summary import SummaryRejected, render_summary
 from marextui.engine.bus import Bus
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.ports import Clock
 from marextui.engine.refusal import no_progress
-from marextui.engine.reply import Reply
 from marextui.engine.session import Session
-from marextui.models.types import ChatModel, ChatRequest, ModelError, Usage
+from marextui.engine.summariser import CHARS_PER_TOKEN, Summariser, Task
+from marextui.models.types import ChatModel, ModelError
 
-NOT_BESIDE = ("request", "third")
-"""What a summary must say by itself; files, errors, tests and constraints stand beside it (context.beside)."""
-SUMMARY_TEMPERATURE = 0.1
-CHARS_PER_TOKEN = 4
 LEAST_SUMMARY_CHARS = 160
 
 
@@ -68,19 +60,17 @@ class Compactor:
     clock: Clock
     meter: Meter
     memory: MemoryFeed
-    strategy: Literal["anchored", "regenerative"] = "anchored"
+    summariser: Summariser = field(default_factory=Summariser)
     beside_tokens: int | None = None
     """Budget of what stands beside the summary; None: by the window."""
     attempts: Attempts = field(default_factory=Attempts)
     last_failure: str = ""
     _refused_in: int = 0
-    usages: list[Usage] = field(default_factory=list)
-    """What the summary requests of this turn cost; they appear in usage, never in the trigger (cases 11, 123)."""
 
     def forget(self) -> None:
         """Another conversation is open."""
         self.attempts, self.last_failure, self._refused_in = Attempts(), "", 0
-        self.usages.clear()
+        self.summariser.usages.clear()
 
     async def compact(
         self,
@@ -156,14 +146,16 @@ class Compactor:
         earlier = live[-1].summary if live else None
         self.bus.enter("compacting")
         self.bus.emit(CompactionStarted(cycle, trigger, kept[cut.index].id, len(span), reading.used))
+        window = reading.window.tokens
+        task = Task(span, earlier, cycle, cap=plan.cap, window=window, chat=plan.chat, extra=plan.extra)
         try:
-            new = await self._summarise(plan, span, earlier, reading, cycle)
+            new = (await self.summariser.summarise(task)).summary
         except SummaryRejected as problem:
             return self._fail(session, reading, trigger, f"the summary was not usable: {problem}", "failed")
         except ModelError as problem:
             return self._fail(session, reading, trigger, f"the summary could not be made: {problem.message}", "failed")
-        merged = new if self.strategy == "regenerative" else fuse(earlier, new, cycle=cycle)
-        summary, archived = _fitted(merged, plan.cap, session)
+        merged = self.summariser.strategy.merge(earlier, new, cycle=cycle)
+        summary, archived = _fitted(merged.summary, plan.cap, session)
         entry = CompactionCommitted(
             cycle=cycle,
             trigger=trigger,
@@ -248,53 +240,6 @@ class Compactor:
             if found is not None:
                 return found
         return None
-
-    async def _summarise(
-        self,
-        plan: _Plan,
-        span: Sequence[Message],
-        earlier: Summary | None,
-        reading: Reading,
-        cycle: int,
-    ) -> Summary:
-        """The newly cut span as a summary. Raises `ModelError`, `SummaryRejected`.
-
-        The regenerative strategy summarises the earlier summary together with the span (P4).
-        """
-        if self.strategy == "regenerative" and earlier is not None:
-            span = (*summary_pair(render_summary(earlier), cycle - 1), *span)
-            earlier = None
-        cap = plan.cap
-        if plan.chat is None:
-            return await asyncio.to_thread(offline_summary, span, cycle=cycle)
-        # Extracting and redacting a large span takes seconds: never in the loop.
-        messages = await asyncio.to_thread(
-            summary_messages, span, earlier=earlier, window=reading.window.tokens, cap=cap
-        )
-        request = ChatRequest(
-            messages=messages,
-            max_tokens=cap,
-            temperature=SUMMARY_TEMPERATURE,
-            stream=False,
-            extra=plan.extra,
-        )
-        reply = Reply("summary", 0, Bus())
-        async for chunk in plan.chat.stream(request):
-            reply.feed(chunk)
-        if reply.usage is not None:
-            self.usages.append(reply.usage)
-        text = check_reply(reply.body, reply.finish_reason, bool(reply.calls), "".join(reply.reasoning))
-        parsed = parse_summary(text, cycle=cycle, sources=(span[0].id, span[-1].id))
-        checked = await asyncio.to_thread(
-            check_summary,
-            parsed,
-            span,
-            earlier=earlier,
-            cycle=cycle,
-            cap_chars=cap * CHARS_PER_TOKEN,
-            needs=NOT_BESIDE if self.beside_tokens != 0 else NEED_KINDS,
-        )
-        return checked.summary
 
     async def _feed(
         self, session: Session, new: Summary, archived: Sequence[SummaryItem], cycle: int, dated: str

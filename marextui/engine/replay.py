@@ -7,12 +7,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from marextui.context.ask import Question, grade
 from marextui.context.entries import TurnClosed
 from marextui.context.messages import Message
 from marextui.context.recording import Recording
+from marextui.context.strategies import StrategyName
 from marextui.context.tokens import CountText
 from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
@@ -56,7 +57,7 @@ class ReplayOptions:
     window: int | None = None
     reserve: int | None = None
     compact_at: float = 0.65
-    strategy: Literal["anchored", "regenerative"] = "anchored"
+    strategy: StrategyName = "anchored"
     questions: tuple[Question, ...] = ()
 
 

@@ -10,6 +10,7 @@ from marextui.context.budget import UNKNOWN_WINDOW, late_trigger_warning, settle
 from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB, MEGABYTE
 from marextui.context.calibration import Calibration
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
+from marextui.context.strategies import StrategyName
 from marextui.engine.archive import Archive
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
@@ -44,7 +45,8 @@ class Policy:
     max_tool_rounds: int = 25
     temperature: float | None = None
     window_override: int | None = None
-    strategy: Literal["anchored", "regenerative"] = "anchored"
+    strategy: StrategyName = "anchored"
+    beside_tokens: int | None = None
     offline_summaries: bool = False
     on_refused: Literal["stop", "play_on"] = "stop"
     base_prompt: str = ""

@@ -99,6 +99,32 @@ async def test_two_compactions_leave_one_summary_with_both_cycles(rig) -> None:
     assert sum(t.count(SUMMARY_MARK) for t in texts(r.chat.turns[-1])) == 1
 
 
+async def test_regenerative_asks_for_everything_anew(rig) -> None:
+    """P4: the earlier summary is summarised again with the new span; the answer stands for both."""
+    second = SUMMARY.replace("make the parser faster", "make src/lexer.py faster")
+    policy = Policy(strategy="regenerative")
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY), say(second)]), policy=policy)
+    while len(r.of(CompactionFinished)) < 2:
+        await r.ask(ABOUT + "x" * 2400)
+    asked = r.chat.summary_requests[1].messages[1]["content"]
+    assert "Yours replace them" in asked
+    assert "- make the parser faster (cycle 1)" in asked
+    block = r.history()[0].text
+    assert "- make src/lexer.py faster (cycle 2)" in block
+    assert "- make the parser faster" not in block.partition("## Work Log")[0].partition("## Standing Orders")[0]
+
+
+@pytest.mark.parametrize(("room", "most"), [(0, 0), (60, 240), (None, 1636)])
+async def test_what_stands_beside_the_summary_has_a_room_of_its_own(rig, room: int | None, most: int) -> None:
+    """Setting `beside_tokens`: 0 leaves it out, a figure caps it, without one it is 5 % of the window."""
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]), policy=Policy(beside_tokens=room))
+    while not r.of(CompactionFinished):
+        await r.ask(ABOUT + "Never touch src/lexer.py without a test. " + "x" * 2400)
+    length = len(r.of(CompactionFinished)[0].entry.beside)
+    assert length <= most
+    assert (length > 0) == (room != 0)
+
+
 @pytest.mark.parametrize(
     "reply",
     [

@@ -374,3 +374,13 @@ def test_a_borrowed_key_is_not_sent_to_another_server(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "none.toml", None, env)[0].api_key == "sk-test"
     both = {**env, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     assert load_settings(tmp_path / "none.toml", None, both)[0].api_key == "sk-test"
+
+
+def test_a_strategy_nobody_knows_is_named_and_the_default_used(files: Files) -> None:
+    """P4: opaque is not offered."""
+    settings, problems = files.load(user='compactStrategy = "opaque"\nbeside_tokens = 0\n')
+    assert settings.compact_strategy == "anchored"
+    assert settings.beside_tokens == 0
+    [problem] = problems
+    assert problem.where.endswith(":1")
+    assert problem.message == ('compactStrategy must be anchored or regenerative, not "opaque"; anchored is used.')

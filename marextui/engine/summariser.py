@@ -1,0 +1,95 @@
+"""Makes the summary of a span: by the model, checked and repaired, or without one. Changes nothing by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from marextui.context.entries import Summary
+from marextui.context.messages import Message
+from marextui.context.offline import offline_summary
+from marextui.context.strategies import Anchored, Strategy
+from marextui.context.summary import check_reply, parse_summary
+from marextui.context.summary_check import Checked, check_summary
+from marextui.context.summary_request import summary_messages
+from marextui.engine.bus import Bus
+from marextui.engine.reply import Reply
+from marextui.models.types import ChatModel, ChatRequest, Usage
+
+NOT_BESIDE = ("request", "third")
+"""What a summary must say by itself; files, errors, tests and constraints stand beside it (context.beside)."""
+SUMMARY_TEMPERATURE = 0.1
+CHARS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A summary to make: of `span`, cut in compaction `cycle`; `earlier` stands for what was cut before.
+
+    `cap` are the most tokens of the answer, `window` those the model can hold (None: unknown). `chat` None: no model
+    is asked. `extra` goes into the request body.
+    """
+
+    span: Sequence[Message]
+    earlier: Summary | None
+    cycle: int
+    cap: int
+    window: int | None
+    chat: ChatModel | None
+    extra: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Summariser:
+    """Asks for summaries by one strategy. `needs` are the kinds of facts a summary must tell by itself.
+
+    `usages` is what its requests cost since somebody last looked; they appear in usage, never in the trigger (cases
+    11, 123).
+    """
+
+    strategy: Strategy = field(default_factory=Anchored)
+    needs: Collection[str] = NOT_BESIDE
+    usages: list[Usage] = field(default_factory=list)
+
+    async def summarise(self, task: Task) -> Checked:
+        """The summary the strategy asks for, usable as it is. Raises `ModelError`, `SummaryRejected`."""
+        if task.chat is None:
+            made = await asyncio.to_thread(offline_summary, task.span, cycle=task.cycle)
+            return Checked(self.strategy.without_model(task.earlier, made, cycle=task.cycle))
+        return await self._asked(task, task.chat)
+
+    async def _asked(self, task: Task, chat: ChatModel) -> Checked:
+        # Extracting and redacting a large span takes seconds: never in the loop.
+        messages = await asyncio.to_thread(
+            summary_messages,
+            task.span,
+            earlier=task.earlier,
+            rewrite=self.strategy.rewrites,
+            window=task.window,
+            cap=task.cap,
+        )
+        request = ChatRequest(
+            messages=messages,
+            max_tokens=task.cap,
+            temperature=SUMMARY_TEMPERATURE,
+            stream=False,
+            extra=dict(task.extra),
+        )
+        reply = Reply("summary", 0, Bus())
+        async for chunk in chat.stream(request):
+            reply.feed(chunk)
+        if reply.usage is not None:
+            self.usages.append(reply.usage)
+        text = check_reply(reply.body, reply.finish_reason, bool(reply.calls), "".join(reply.reasoning))
+        parsed = parse_summary(text, cycle=task.cycle, sources=(task.span[0].id, task.span[-1].id))
+        return await asyncio.to_thread(
+            check_summary,
+            parsed,
+            task.span,
+            earlier=task.earlier,
+            cycle=task.cycle,
+            cap_chars=task.cap * CHARS_PER_TOKEN,
+            needs=self.needs,
+        )
