@@ -177,6 +177,27 @@ class CompactionChecked:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSeen:
+    """A file's state: its real path, modification time (ns), size (bytes), SHA-256 in hex ("": too large to hash)."""
+
+    path: str
+    mtime_ns: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSeen:
+    """The model was shown these files, or wrote them, in this state (case 67). Never part of a view.
+
+    `redacted`: the log holds placeholders for secrets of theirs, so whoever goes on from it has not seen them.
+    """
+
+    files: tuple[FileSeen, ...]
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TurnOpened:
     """Turn `turn` began."""
 
@@ -225,6 +246,7 @@ Entry = (
     | CompactionCommitted
     | CompactionUndone
     | CompactionChecked
+    | FilesSeen
     | TurnOpened
     | TurnClosed
     | NoticeLogged
@@ -253,6 +275,7 @@ _KINDS: dict[str, type[Any]] = {
         CompactionCommitted,
         CompactionUndone,
         CompactionChecked,
+        FilesSeen,
         TurnOpened,
         TurnClosed,
         NoticeLogged,
@@ -325,6 +348,8 @@ def decode(kind: str, payload: dict[str, Any]) -> Entry:
         data["refs"] = tuple(ShortenedRef(**r) for r in data["refs"])
     elif cls is CompactionChecked:
         data["lost"] = tuple(data["lost"])
+    elif cls is FilesSeen:
+        data["files"] = tuple(FileSeen(**f) for f in data["files"])
     elif cls is CompactionCommitted:
         data["summary"] = _summary(data["summary"])
     entry: Entry = cls(**data)
@@ -336,6 +361,8 @@ __all__ = [
     "CompactionCommitted",
     "CompactionUndone",
     "Entry",
+    "FileSeen",
+    "FilesSeen",
     "InputRef",
     "InputsOmitted",
     "MessageAdded",

@@ -12,6 +12,8 @@ from marextui.context.entries import (
     CompactionCommitted,
     CompactionUndone,
     Entry,
+    FileSeen,
+    FilesSeen,
     InputRef,
     InputsOmitted,
     MessageAdded,
@@ -63,6 +65,8 @@ class Conversation:
     """The provider's last count, None once its prefix was rewritten (compaction, omission); an undo brings it back."""
     turns: list[TurnClosed]
     """Every turn that ended, in order."""
+    files: dict[str, FileSeen]
+    """Files the model has seen, in the state it saw last, the least recently seen first (case 67)."""
 
     def __init__(self) -> None:
         self.messages = []
@@ -76,6 +80,8 @@ class Conversation:
         self.open_turn = False
         self.measured = None
         self.turns = []
+        self.files = {}
+        self._redacted: set[str] = set()  # paths of files the log shows with placeholders
         self._index: dict[str, int] = {}
         self._changed: set[str] = set()  # ids of messages that the view shows otherwise than the log
         self._bare = 0  # messages logged before this index go without their reasoning
@@ -136,8 +142,18 @@ class Conversation:
             case UsageMeasured():
                 self.measured = entry
                 self._measured_at = len(self.messages)
+            case FilesSeen():
+                self._seen(entry)
             case _:
                 pass  # notices are for people: never part of a view (case 49)
+
+    def _seen(self, entry: FilesSeen) -> None:
+        if entry.redacted:
+            self._redacted.update(f.path for f in entry.files)
+        for file in entry.files:
+            self.files.pop(file.path, None)
+            if file.path not in self._redacted:
+                self.files[file.path] = file
 
     def _rewritten(self, message_id: str = "") -> None:
         """The view changed in the middle: what was counted before holds no longer, also not after an undo."""

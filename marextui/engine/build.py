@@ -29,7 +29,7 @@ from marextui.engine.recaller import ConversationRecaller
 from marextui.engine.setup import Setup
 from marextui.engine.state import EngineState, Policy
 from marextui.engine.summariser import NOT_BESIDE, Summariser
-from marextui.engine.toolrun import Titles, ToolRunner
+from marextui.engine.toolrun import SeenFiles, Titles, ToolRunner
 from marextui.engine.usage import Journal, UsageBook
 from marextui.models.hub import Hub
 from marextui.models.tokenizer import load_counter
@@ -42,6 +42,7 @@ from marextui.store.omissions import OmissionStore
 from marextui.store.usage import UsageJournal
 from marextui.tools import titles
 from marextui.tools.box import default_toolbox
+from marextui.tools.read_state import ReadState
 from marextui.tools.types import ToolBox
 
 
@@ -60,6 +61,7 @@ class Parts:
     clock: Clock
     ids: Ids
     calibration: CalibrationFile | None = None
+    seen: SeenFiles | None = None
 
 
 def assemble(
@@ -92,7 +94,17 @@ def assemble(
         parts.log, project, root, bus, parts.clock, parts.ids, new_ledger, location=location, wanted=wanted
     )
     recaller = ConversationRecaller(lambda: archive.session, parts.log, omissions)
-    runner = ToolRunner(parts.box, parts.titles, permissions, omitter, bus, parts.clock, parts.ids, recaller=recaller)
+    runner = ToolRunner(
+        parts.box,
+        parts.titles,
+        permissions,
+        omitter,
+        bus,
+        parts.clock,
+        parts.ids,
+        recaller=recaller,
+        seen=parts.seen,
+    )
     state = EngineState(
         policy=policy,
         bus=bus,
@@ -173,18 +185,20 @@ async def build_engine(
     omissions = OmissionStore(
         paths.omissions_dir(project_root), clock.now, root=project_root, quota_mb=settings.omissions_quota_mb
     )
+    seen = ReadState()
     parts = Parts(
         hub=hub,
         log=await LogStore.open(database, outputs=omissions),
         omissions=omissions,
         memory=MemoryStore(paths.memory_dir(project_root), project_root),
         journal=UsageJournal(paths.project_marex(project_root)) if settings.persist_usage else None,
-        box=default_toolbox(project_root, bash_timeout=settings.bash_timeout),
+        box=default_toolbox(project_root, bash_timeout=settings.bash_timeout, read_state=seen),
         titles=cast(Titles, titles),
         count=count,
         clock=clock,
         ids=RandomIds(),
         calibration=CalibrationStore(paths.data_dir()),
+        seen=seen,
     )
     return assemble(
         parts,

@@ -270,6 +270,8 @@ class EngineState:
         await self.load_calibration()
         self.compactor.forget()
         self.permissions.granted.clear()
+        if self.runner.seen is not None:
+            self.runner.seen.load(self.session.conversation.files.values())
         self.meter.rewritten()
         self.meter.cached = self.meter.computed = None
         self.retryable = "turn" if self.session.conversation.open_turn else ""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from marextui.context.entries import Entry, MessageAdded, OmissionRef, OutputStored
+from marextui.context.entries import Entry, FileSeen, FilesSeen, MessageAdded, OmissionRef, OutputStored
 from marextui.context.messages import Message, ToolCall
 from marextui.context.omission import output_cap_chars, parse_marker
+from marextui.context.redacted import redacted_arguments
+from marextui.context.redaction import redact
 from marextui.engine.bus import Bus
 from marextui.engine.events import ToolFinished, ToolOutputStreamed, ToolStarted
 from marextui.engine.omitter import Omitter, Reader
@@ -28,6 +30,14 @@ class Titles(Protocol):
     def title(self, name: str, arguments: str) -> str: ...
 
     def subject(self, name: str, arguments: str) -> str: ...
+
+
+class SeenFiles(Protocol):
+    """Which files the model has seen, and in what state (`tools.read_state.ReadState`)."""
+
+    def take_noted(self) -> tuple[FileSeen, ...]: ...
+
+    def load(self, files: Iterable[FileSeen]) -> None: ...
 
 
 @dataclass(slots=True)
@@ -51,6 +61,7 @@ class ToolRunner:
     ids: Ids
     tally: ToolTally = field(default_factory=ToolTally)
     recaller: Recaller | None = None
+    seen: SeenFiles | None = None
 
     async def run_all(self, session: Session, calls: Sequence[ToolCall], *, turn: int, window: int | None) -> None:
         """Run `calls` in order. Interrupted, every call still gets its result, so that the log stays valid."""
@@ -130,6 +141,7 @@ class ToolRunner:
         entries: list[Entry] = [MessageAdded(shown)]
         if stored is not None:
             entries.append(stored)
+        entries += await self._newly_seen(call, result)
         await session.append(*entries)
         self.bus.emit(
             ToolFinished(
@@ -142,6 +154,17 @@ class ToolRunner:
                 result.diff,
             )
         )
+
+    async def _newly_seen(self, call: ToolCall, result: ToolResult) -> list[Entry]:
+        """Files this call showed or wrote. With secrets in it, the log will not hold what the model saw of them."""
+        noted = self.seen.take_noted() if self.seen is not None else ()
+        if not noted:
+            return []
+
+        def redacted() -> bool:
+            return redact(result.text) != result.text or redacted_arguments(call.arguments) != call.arguments
+
+        return [FilesSeen(noted, await asyncio.to_thread(redacted))]
 
     def _read_back_of(self, session: Session, call: ToolCall, message: Message) -> OutputStored | None:
         """A read-back grown old goes back to the id it came from instead of being stored a second time."""

@@ -116,7 +116,7 @@ def default_toolbox(
     """The nine tools on the project at `root`.
 
     `bash_timeout` is the default of Bash in seconds (at most 600). `read_state` is what Read has shown in this
-    conversation; the engine keeps it (`dump`/`load`) so that it outlives compactions and restarts (case 67).
+    conversation; the engine keeps it, so that it outlives compactions and restarts (case 67).
     """
     workspace = Workspace(root)
     state = read_state if read_state is not None else ReadState()

@@ -111,6 +111,8 @@ class Read:
             return self._not_text(target, error)
         except OSError as error:
             return _failed(f"Read: {target.display} cannot be read: {error.strerror}.", "cannot be read")
+        if stop:  # interrupted: nobody will see what was read
+            raise Abandoned
         self._state.note_read(target.real, mark)
         return _result(target, window, encoding)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from marextui.context.entries import FileSeen
 
 HASHED_BYTES = 16 * 1024 * 1024
 """Files up to this size are told apart by content; larger ones (which cannot be edited) by time and size."""
@@ -34,16 +35,18 @@ class ReadState:
     """Real path -> mark of what the model was shown or wrote itself. The least recently noted files are forgotten.
 
     It is the single source of truth for "has been read": it belongs to the conversation, not to the view, so a
-    compaction does not touch it and `dump`/`load` carry it over a restart.
+    compaction does not touch it. The engine logs what was noted (`take_noted`) and gives it back (`load`) when the
+    conversation is opened again.
     """
 
     def __init__(self) -> None:
         self._marks: OrderedDict[str, FileMark] = OrderedDict()
+        self._noted: dict[str, FileMark] = {}
 
     def note_read(self, path: Path, mark: FileMark | None = None) -> None:
         """Remember `path` (a real path) as seen. Without `mark` the file is looked at now. Raises OSError then."""
         key = str(path)
-        self._marks[key] = mark if mark is not None else _look(path)
+        self._marks[key] = self._noted[key] = mark if mark is not None else _look(path)
         self._marks.move_to_end(key)
         while len(self._marks) > REMEMBERED_FILES:
             self._marks.popitem(last=False)
@@ -69,37 +72,17 @@ class ReadState:
         fresh = now.sha256 == mark.sha256 if mark.sha256 else (now.mtime_ns, now.size) == (mark.mtime_ns, mark.size)
         return "" if fresh else "it changed on disk after it was last read: Read it again."
 
-    def dump(self) -> dict[str, Any]:
-        """A JSON-able copy, oldest first; a path that is not UTF-8 stands as NUL and the hex of its bytes."""
-        return {_key_out(path): [m.mtime_ns, m.size, m.sha256] for path, m in self._marks.items()}
+    def take_noted(self) -> tuple[FileSeen, ...]:
+        """What was noted since this was last asked, in order, for the log."""
+        noted, self._noted = self._noted, {}
+        return tuple(FileSeen(path, m.mtime_ns, m.size, m.sha256) for path, m in noted.items())
 
-    def load(self, dumped: Mapping[str, Any]) -> None:
-        """Replace everything by what `dump` gave. Entries not of its shape are left out: that file is read again."""
+    def load(self, files: Iterable[FileSeen]) -> None:
+        """Another conversation: what it has seen, in order, takes the place of everything known."""
         self._marks.clear()
-        for key, value in dumped.items():
-            path = _key_in(key)
-            if path is None or not (isinstance(value, list | tuple) and len(value) == 3):
-                continue
-            mtime_ns, size, sha256 = value
-            if isinstance(mtime_ns, int) and isinstance(size, int) and isinstance(sha256, str):
-                self.note_read(Path(path), FileMark(mtime_ns, size, sha256))
-
-
-def _key_out(path: str) -> str:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return "\0" + os.fsencode(path).hex()
-    return path
-
-
-def _key_in(key: str) -> str | None:
-    if not key.startswith("\0"):
-        return key
-    try:
-        return os.fsdecode(bytes.fromhex(key[1:]))
-    except ValueError:
-        return None
+        for file in files:
+            self.note_read(Path(file.path), FileMark(file.mtime_ns, file.size, file.sha256))
+        self._noted = {}
 
 
 def _look(path: Path) -> FileMark:

@@ -21,11 +21,13 @@ from marextui.engine.permissions import Decision
 from marextui.engine.ports import CalibrationFile, CountingIds
 from marextui.engine.setup import Setup
 from marextui.engine.state import Policy
+from marextui.engine.toolrun import SeenFiles
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
 from marextui.store.usage import UsageJournal
 from marextui.tools import titles
+from marextui.tools.types import ToolBox
 from tests.stubs.scripted_model import ScriptedChat, ScriptedConnection, ScriptedHub, ScriptedTools
 
 E = TypeVar("E")
@@ -61,7 +63,7 @@ def four(text: str) -> int:
 class Rig:
     folder: Path
     chat: ScriptedChat = field(default_factory=ScriptedChat)
-    tools: ScriptedTools = field(default_factory=ScriptedTools)
+    tools: ToolBox = field(default_factory=ScriptedTools)
     window: Window = field(default_factory=lambda: Window(None, "unknown"))
     policy: Policy = field(default_factory=Policy)
     clock: ManualClock = field(default_factory=ManualClock)
@@ -70,6 +72,7 @@ class Rig:
     ids: Any = field(default_factory=CountingIds)
     unattended: dict[str, Decision] | None = None
     calibration: CalibrationFile | None = None
+    seen: SeenFiles | None = None
 
     def __post_init__(self) -> None:
         self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
@@ -94,6 +97,7 @@ class Rig:
             clock=self.clock,
             ids=self.ids,
             calibration=self.calibration,
+            seen=self.seen,
         )
         self.engine = assemble(
             parts,

@@ -121,7 +121,7 @@ async def test_having_read_survives_a_restart(root: Path, call: Call, state: Rea
     (root / "f").write_text("one\n")
     await call("Read", file_path="f")
     later = ReadState()
-    later.load(json.loads(json.dumps(state.dump())))
+    later.load(state.take_noted())
     box = default_toolbox(root, bash_timeout=60, read_state=later)
     raw = json.dumps({"file_path": "f", "old_string": "one", "new_string": "two"})
     assert not (await box.run("Edit", raw, ToolContext())).is_error
