@@ -54,7 +54,10 @@ class InputRef:
 
 @dataclass(frozen=True, slots=True)
 class ShortenedRef:
-    """A text of which head and tail are shown, `keep` characters in all, then a marker (`part`: as `OmissionRef`)."""
+    """A text of which head and tail are shown, `keep` characters in all, then a marker (`part`: as `OmissionRef`).
+
+    `omission_id` is "" when the whole could not be stored: it stands in the log only.
+    """
 
     message_id: str
     part: int

@@ -29,7 +29,7 @@ from marextui.context.entries import (
 )
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import Message, Part, TextPart, ToolCall, canonical_json
-from marextui.context.omission import head_tail, marker
+from marextui.context.omission import head_tail, marker, unstored_marker
 from marextui.context.summary import render_summary
 from marextui.context.validate import repair
 
@@ -189,7 +189,7 @@ class Conversation:
         """Ids of stored texts that do not stand whole in the view."""
         refs: list[OmissionRef | InputRef | ShortenedRef] = [*self.omitted.values(), *self.shortened.values()]
         refs.extend(ref for by_path in self.inputs.values() for ref in by_path.values())
-        return frozenset(ref.omission_id for ref in refs)
+        return frozenset(ref.omission_id for ref in refs if ref.omission_id)
 
     def pending(self) -> Message | None:
         """The user's request that the view repeats ahead of a tail cut inside its turn (B13), as shown; else None."""
@@ -287,7 +287,8 @@ class Conversation:
         cut = self.shortened.get((message_id, part))
         if cut is None:
             return text
-        return f"{head_tail(text, cut.keep)}\n{marker(cut.omission_id, cut.chars, cut.label)}"
+        stored = marker(cut.omission_id, cut.chars, cut.label)
+        return f"{head_tail(text, cut.keep)}\n{stored if cut.omission_id else unstored_marker(cut.chars, cut.label)}"
 
     def _inputs_marked(self, message_id: str, number: int, call: ToolCall) -> ToolCall:
         by_path = self.inputs.get((message_id, number))

@@ -60,6 +60,11 @@ def marker(omission_id: str, chars: int, label: str = TOOL_OUTPUT) -> str:
     )
 
 
+def unstored_marker(chars: int, label: str = TOOL_OUTPUT) -> str:
+    """What ends a capped text of `chars` characters whose whole could not be stored: no id to read it back by."""
+    return f"[{label}, {grouped(chars)} chars in all — the whole could not be stored: run the tool again to see more]"
+
+
 def parse_marker(text: str) -> str | None:
     """The id of the marker that `text` is, or that stands on its last line (a capped output, M30); else None.
 
@@ -208,13 +213,21 @@ _LINE_SHOWN = 400
 """Longest stretch of one line shown around a match: minified files have one line."""
 
 
-def _page(text: str, offset: int, length: int | None, limit_chars: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What a read-back answers; `found` is False for a sentence that only says why there is nothing to show."""
+
+    text: str
+    found: bool = True
+
+
+def _page(text: str, offset: int, length: int | None, limit_chars: int) -> Slice:
     size = len(text)
     if offset >= size:
-        return f"[offset={offset} is past the end: the output has {size} characters, numbered from 0]"
+        return Slice(f"[offset={offset} is past the end: the output has {size} characters, numbered from 0]", False)
     wanted = size - offset if length is None else length
     if offset == 0 and wanted >= size and size <= limit_chars:
-        return text
+        return Slice(text)
     end = min(size, offset + wanted)
     body = text[offset:end]
     room = max(1, limit_chars - _NOTE_ROOM)
@@ -223,7 +236,7 @@ def _page(text: str, offset: int, length: int | None, limit_chars: int) -> str:
         end = offset + (newline + 1 if newline != -1 else room)
         body = text[offset:end]
     follow = f"continue with offset={end}" if end < size else "this is the end"
-    return f"{body}\n[characters {offset} to {end} of {size}; {follow}]"
+    return Slice(f"{body}\n[characters {offset} to {end} of {size}; {follow}]")
 
 
 def _matching_lines(text: str, query: str) -> tuple[str, list[tuple[int, int]]]:
@@ -258,17 +271,16 @@ def _shown(line: str, around: int) -> str:
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
 
 
-def _find(text: str, query: str, offset: int, limit_chars: int) -> str:
+def _find(text: str, query: str, offset: int, limit_chars: int) -> Slice:
     how, spans = _matching_lines(text, query)
     total = len(spans)
     spans = [s for s in spans if s[0] >= offset]
     shown_query = preview(query, 60)
     if not total:
-        return (
-            f"[no line matches “{shown_query}”; the output has {len(text)} characters, read it with offset and length]"
-        )
+        instead = f"the output has {len(text)} characters, read it with offset and length"
+        return Slice(f"[no line matches “{shown_query}”; {instead}]", False)
     if not spans:
-        return f"[no match for “{shown_query}” at or after offset={offset}; {total} before it]"
+        return Slice(f"[no match for “{shown_query}” at or after offset={offset}; {total} before it]", False)
     starts = [0]
     starts.extend(m.end() for m in re.finditer("\n", text))
     ends = [s - 1 for s in starts[1:]] + [len(text)]
@@ -302,10 +314,10 @@ def _find(text: str, query: str, offset: int, limit_chars: int) -> str:
         answer = answer[:room] + "…"
     if left:
         answer += f"\n[{left} more; repeat the query with offset={spans[done][0]}, or make it more precise]"
-    return answer
+    return Slice(answer)
 
 
-def read_slice(text: str, *, offset: int | None, length: int | None, query: str | None, limit_chars: int) -> str:
+def read_slice(text: str, *, offset: int | None, length: int | None, query: str | None, limit_chars: int) -> Slice:
     """The answer of ReadOmittedContent: the whole text if it fits, a page of it, or the lines a query matches (M26).
 
     `offset` (from 0) and `length` count characters; the answer stays within `limit_chars` characters and says where
@@ -316,7 +328,7 @@ def read_slice(text: str, *, offset: int | None, length: int | None, query: str 
     if query is not None and query.strip():
         return _find(text, query.strip(), start, limit_chars)
     if length is not None and length <= 0:
-        return f"[length={length}: give at least 1 character; the output has {len(text)}]"
+        return Slice(f"[length={length}: give at least 1 character; the output has {len(text)}]", False)
     if not text:
-        return "[the stored output is empty]"
+        return Slice("[the stored output is empty]")
     return _page(text, start, length, limit_chars)

@@ -15,7 +15,7 @@ from marextui.engine.events import ConversationRenamed, Notice, TurnFinished, Tu
 from marextui.engine.modelctl import NoModel
 from marextui.engine.probing import Probing
 from marextui.engine.queue import PromptQueue
-from marextui.engine.state import EngineState
+from marextui.engine.state import FREE_DISK, EngineState
 from marextui.engine.toolrun import ToolTally
 from marextui.engine.turn import Limits, TurnFailed, TurnRunner, summary_extra
 from marextui.engine.undo import undo
@@ -130,7 +130,7 @@ class Activities:
         except TurnFailed as problem:
             failure = problem
         except StoreError as problem:
-            state.store_failed(problem)
+            failure = TurnFailed("error", f"The conversation could not be saved: {problem}", FREE_DISK)
         finally:
             end = failure.end if failure is not None else end
             await self._close(turn, end, failure, runner, state.clock.monotonic() - started)
@@ -175,7 +175,8 @@ class Activities:
             logged = (NoticeLogged("error", note),) if note else ()
             await state.session.append(*logged, closing)
         except StoreError as problem:
-            state.store_failed(problem)
+            if failure is None:
+                state.store_failed(problem)
         if failure is not None:
             state.retryable = "turn" if failure.retry else ""
             state.bus.emit(Notice("error", failure.reason, failure.hint, "retry" if failure.retry else ""))

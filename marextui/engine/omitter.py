@@ -18,9 +18,19 @@ from marextui.context.entries import (
 )
 from marextui.context.ladder import Piece
 from marextui.context.messages import Message
-from marextui.context.omission import OMIT_OVER, TOOL_OUTPUT, Eligible, cap_output, eligible, expired, fits, marker
+from marextui.context.omission import (
+    OMIT_OVER,
+    TOOL_OUTPUT,
+    Eligible,
+    cap_output,
+    eligible,
+    expired,
+    fits,
+    marker,
+    output_cap_chars,
+)
 from marextui.engine.bus import Bus
-from marextui.engine.events import OmissionInfo, OmissionRead, OmissionStored, OutputsReplaced, ViewReduced
+from marextui.engine.events import Notice, OmissionInfo, OmissionRead, OmissionStored, OutputsReplaced, ViewReduced
 from marextui.engine.ports import Clock
 from marextui.engine.session import Session
 
@@ -121,31 +131,50 @@ class Omitter:
         ]
 
     async def read(self, omission_id: str) -> str | None:
-        """The stored text, counted as one read-back; None when there is none."""
+        """The stored text, counted as one read-back; None when there is none. Raises OSError."""
         text = await self.store.get(omission_id)
         if text is not None:
-            self.bus.emit(OmissionRead(omission_id, await self.store.mark_read(omission_id)))
+            await self.count_read(omission_id)
         return text
+
+    async def count_read(self, omission_id: str) -> None:
+        """One read-back more; a count that cannot be kept must not cost what was read."""
+        try:
+            reads = await self.store.mark_read(omission_id)
+        except OSError as problem:
+            text = f"That {omission_id} was read back could not be noted: {problem.strerror or problem}"
+            self.bus.emit(Notice("warning", text))
+            return
+        if reads:
+            self.bus.emit(OmissionRead(omission_id, reads))
 
     async def keep(
         self, session: Session, message: Message, *, what: str, window: int | None, exempt: bool
-    ) -> tuple[Message, OutputStored | None]:
+    ) -> tuple[Message, OutputStored | TextsShortened | None]:
         """Store the output of `message` if it may later be omitted, and cap what the model sees of it (M30).
 
         Returns the message to log (capped, ending in the marker, when it was over the cap) and the entry to log beside
-        it. `exempt` results (read-backs) are never stored again: their text is in the store already (M26).
+        it. `exempt` results (read-backs) are never stored again: their text is in the store already (M26). On a disk
+        that cannot take it the log keeps all of it, the model sees it capped, and people are told.
         """
         text = message.text
         if exempt or len(text) <= OMIT_OVER or not isinstance(message.content, str):
             return message, None
-        meta = await self.store.put(
-            text,
-            tool=message.name,
-            what=what,
-            conversation_id=session.id,
-            message_id=message.id,
-            file=what if message.name in FILE_READERS else "",
-        )
+        try:
+            meta = await self.store.put(
+                text,
+                tool=message.name,
+                what=what,
+                conversation_id=session.id,
+                message_id=message.id,
+                file=what if message.name in FILE_READERS else "",
+            )
+        except OSError as problem:
+            self.bus.emit(_not_stored(message.name, problem))
+            if fits(text, window):
+                return message, None
+            kept = ShortenedRef(message.id, -1, "", len(text), output_cap_chars(window), TOOL_OUTPUT)
+            return message, TextsShortened(message.turn, (kept,))
         self.bus.emit(OmissionStored(self.info(meta, in_view=True)))
         stored = OutputStored(OmissionRef(message.id, -1, meta.id, meta.chars))
         if fits(text, window):
@@ -240,7 +269,7 @@ class Omitter:
             cut = session.conversation.shortened.get((piece.message_id, piece.part))
             if known is not None:
                 return known.omission_id, known.chars
-            if cut is not None:
+            if cut is not None and cut.omission_id:
                 return cut.omission_id, cut.chars
         what = "" if piece.label == TOOL_OUTPUT else piece.label
         meta = await self.store.put(
@@ -250,6 +279,11 @@ class Omitter:
         return meta.id, meta.chars
 
 
+def _not_stored(tool: str, problem: OSError) -> Notice:
+    text = f"The output of {tool} could not be stored: {problem.strerror or problem}. It stands in the conversation."
+    return Notice("warning", text, "Free disk space; until then long outputs cannot be read back or put aside.")
+
+
 @dataclass(slots=True)
 class Reader:
     """`tools.types.OmittedReader` over the store: what ReadOmittedContent reads with (case 78: no permission)."""
@@ -257,7 +291,10 @@ class Reader:
     omitter: Omitter
 
     async def read(self, omission_id: str) -> str | None:
-        return await self.omitter.read(omission_id)
+        return await self.omitter.store.get(omission_id)
+
+    async def count_read(self, omission_id: str) -> None:
+        await self.omitter.count_read(omission_id)
 
     async def why_missing(self, omission_id: str) -> str:
         return await self.omitter.store.why_missing(omission_id, self.omitter.days)

@@ -56,6 +56,8 @@ class Policy:
     echo_reasoning: bool = False
 
 
+FREE_DISK = "Free disk space, then retry."
+
 SAVE_FROM = 0.02
 """Least change of a model's factor that is written to disk."""
 
@@ -241,9 +243,7 @@ class EngineState:
     def store_failed(self, problem: StoreError) -> None:
         """The log could not be written: say so; what was typed stays in the queue."""
         self.retryable = self.retryable or "turn"
-        self.bus.emit(
-            Notice("error", f"The conversation could not be saved: {problem}", "Free disk space, then retry.", "retry")
-        )
+        self.bus.emit(Notice("error", f"The conversation could not be saved: {problem}", FREE_DISK, "retry"))
 
     async def purge(self) -> None:
         """Once a day and at start-up: drop outputs past their retention (M29)."""

@@ -136,7 +136,7 @@ class ToolRunner:
             window=window,
             exempt=result.exempt_from_omission,
         )
-        if result.exempt_from_omission:
+        if result.exempt_from_omission and not result.is_error:
             stored = self._read_back_of(session, call, message)
         entries: list[Entry] = [MessageAdded(shown)]
         if stored is not None:
@@ -150,7 +150,7 @@ class ToolRunner:
                 result.summary,
                 len(result.text),
                 seconds,
-                stored.ref.omission_id if stored else "",
+                stored.ref.omission_id if isinstance(stored, OutputStored) else "",
                 result.diff,
             )
         )

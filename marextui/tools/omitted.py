@@ -46,7 +46,10 @@ class ReadOmittedContent:
             )
         if ctx.omitted is None:
             return _failed("ReadOmittedContent: no outputs are stored in this conversation.", "nothing stored")
-        text = await ctx.omitted.read(content_id)
+        try:
+            text = await ctx.omitted.read(content_id)
+        except OSError as error:
+            return _failed(f"ReadOmittedContent: {content_id} cannot be read: {error.strerror or error}.", "unreadable")
         if text is None:
             reason = await ctx.omitted.why_missing(content_id)
             return _failed(f"ReadOmittedContent: {reason}", "not there")
@@ -59,9 +62,12 @@ class ReadOmittedContent:
             query=args.get("query"),
             limit_chars=max(1, ctx.limit_chars - len(note)),
         )
+        if not shown.found:
+            return ToolResult(shown.text + note, summary=f"{content_id}, nothing there", exempt_from_omission=True)
+        await ctx.omitted.count_read(content_id)
         return ToolResult(
-            shown + note,
-            summary=f"{content_id}, {grouped(len(shown))} of {grouped(len(text))} chars",
+            shown.text + note,
+            summary=f"{content_id}, {grouped(len(shown.text))} of {grouped(len(text))} chars",
             exempt_from_omission=True,
         )
 

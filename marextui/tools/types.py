@@ -60,7 +60,11 @@ class OmittedReader(Protocol):
     """Reads stored omissions back; given to the tool by the engine (the tools room does not know the store)."""
 
     async def read(self, omission_id: str) -> str | None:
-        """The complete stored text, or None when there is none; counts as one read-back."""
+        """The complete stored text, or None when there is none. Raises OSError."""
+        ...
+
+    async def count_read(self, omission_id: str) -> None:
+        """Some of that text was shown: one read-back more."""
         ...
 
     async def why_missing(self, omission_id: str) -> str:

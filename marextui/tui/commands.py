@@ -327,11 +327,8 @@ class CommandApp(ContextCommands, inherit_bindings=False):
             if item.diff:
                 text, language = item.diff, "diff"
             elif item.omission_id:
-                stored = await self.engine.read_omission(item.omission_id)
-                if stored is None:
-                    self.notify(f"{item.omission_id} is no longer stored; this is what is left of it.")
-                else:
-                    text = stored
+                stored = await self._stored(item.omission_id, "This is what is left of it.")
+                text = text if stored is None else stored
         elif isinstance(item, CompactionItem) and item.entry is not None:
             diff = await self.engine.compaction_diff(item.entry.cycle)
             if diff is not None:
@@ -349,11 +346,21 @@ class CommandApp(ContextCommands, inherit_bindings=False):
 
     @work(group="open", exclusive=True)
     async def open_omission(self, omission_id: str) -> None:
-        text = await self.engine.read_omission(omission_id)
-        if text is None:
-            self.notify(f"{omission_id} is no longer stored: its days are over.", severity="warning")
-        else:
+        text = await self._stored(omission_id)
+        if text is not None:
             await self.push_screen(TextViewer(f"Omission {omission_id}", text))
+
+    async def _stored(self, omission_id: str, instead: str = "") -> str | None:
+        """A stored output; None after the person was told why there is none, and what they see `instead`."""
+        try:
+            text = await self.engine.read_omission(omission_id)
+        except OSError as error:
+            self.notify(f"{omission_id} cannot be read: {error.strerror or error}. {instead}", severity="error")
+            return None
+        if text is None:
+            why = "its days are over, or it made room for newer ones"
+            self.notify(f"{omission_id} is no longer stored: {why}. {instead}", severity="warning")
+        return text
 
     @work(group="editor", exclusive=True)
     async def edit_draft(self, text: str) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from marextui.context.budget import Window
-from marextui.engine.events import OmissionRead, OmissionStored, OutputsReplaced, ToolFinished
+from marextui.engine.events import Notice, OmissionRead, OmissionStored, OutputsReplaced, ToolFinished
 from marextui.engine.omitter import DAY
 from marextui.tools.omitted import ReadOmittedContent
 from marextui.tools.types import ToolResult
-from tests.stubs.engine_rig import Rig, texts
+from tests.stubs.engine_rig import Rig, full_disk, texts
 from tests.stubs.scripted_model import ScriptedChat, ScriptedTools, call, say
 
 
@@ -134,3 +135,48 @@ async def test_room_is_made_from_the_oldest_when_the_request_would_not_fit(rig) 
     assert await r.engine.read_omission("omitted-001") == "a" * 640
     assert r.chat.summary_requests == []
     r.check_log()
+
+
+async def test_a_failed_read_back_is_no_read_and_no_omission(rig) -> None:
+    """An id nobody gave out, one whose days are over, a query without a match: none counts, none refers to an entry."""
+    tools = ScriptedTools({"Big": "x" * 3_000, "ReadOmittedContent": ""})
+    reader = ReadOmittedContent()
+
+    async def run(name: str, arguments: str, ctx) -> ToolResult:
+        if name == "ReadOmittedContent":
+            return await reader.run(json.loads(arguments), ctx)
+        return ToolResult("x" * 3_000)
+
+    tools.run = run  # type: ignore[method-assign]
+    wanted = ['{"content_id":"omitted-009"}', '{"content_id":"omitted-001","query":"zebra"}']
+    gone = '{"content_id":"omitted-001"}'
+    chat = ScriptedChat(
+        [
+            call(("Big", "{}")),
+            say("1"),
+            call(*(("ReadOmittedContent", w) for w in wanted), ids=["r1", "r2"]),
+            say("2"),
+            call(("ReadOmittedContent", gone), ids=["r3"]),
+            say("3"),
+        ]
+    )
+    r = await rig(chat=chat, tools=tools)
+    await r.ask("one")
+    await r.ask("read what is not there")
+    assert [(i.id, i.reads) for i in await r.engine.omissions()] == [("omitted-001", 0)]
+    r.clock.time += 31 * DAY
+    await r.ask("read what has expired")
+    assert r.of(OmissionRead) == []
+    unknown, no_match, expired = r.of(ToolFinished)[1:]
+    assert (unknown.is_error, unknown.omission_id) == (True, "")
+    assert (no_match.is_error, no_match.summary) == (False, "omitted-001, nothing there")
+    assert (expired.is_error, expired.omission_id) == (True, "")
+    assert "expired" in r.history()[-2].text
+
+
+async def test_a_count_that_cannot_be_kept_does_not_cost_what_was_read(rig, monkeypatch) -> None:
+    r = await rig(chat=ScriptedChat([call(("A", "{}")), say("1")]), tools=ScriptedTools({"A": "a" * 700}))
+    await r.ask("one")
+    monkeypatch.setattr(r.omissions, "mark_read", full_disk)
+    assert await r.engine.read_omission("omitted-001") == "a" * 700
+    assert "No space left" in r.of(Notice)[-1].text

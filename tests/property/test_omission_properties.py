@@ -79,7 +79,7 @@ def test_pages_join_to_the_whole(text: str, limit: int) -> None:
     """I6: every omitted character is readable by its offsets, each page within its limit."""
     offset, pages = 0, []
     while True:
-        page = read_slice(text, offset=offset, length=None, query=None, limit_chars=limit)
+        page = read_slice(text, offset=offset, length=None, query=None, limit_chars=limit).text
         assert len(page) <= limit
         if offset == 0 and page == text:
             return
@@ -97,7 +97,7 @@ def test_pages_join_to_the_whole(text: str, limit: int) -> None:
 @given(TEXTS | LONG, st.text(max_size=12), st.none() | st.integers(-5, 500), st.integers(400, 1500))
 def test_queries_never_fail_and_stay_bounded(text: str, query: str, offset: int | None, limit: int) -> None:
     """M26, case 83: any query over any text is an answer within its limit."""
-    answer = read_slice(text, offset=offset, length=None, query=query, limit_chars=limit)
+    answer = read_slice(text, offset=offset, length=None, query=query, limit_chars=limit).text
     assert answer
     assert len(answer) <= limit
 

@@ -73,6 +73,7 @@ class Rig:
     unattended: dict[str, Decision] | None = None
     calibration: CalibrationFile | None = None
     seen: SeenFiles | None = None
+    log: LogStore | None = None
 
     def __post_init__(self) -> None:
         self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
@@ -87,7 +88,7 @@ class Rig:
         self.journal = UsageJournal(project / ".marex")
         parts = Parts(
             hub=self.hub,
-            log=await LogStore.open(self.folder / "log.db"),
+            log=self.log or await LogStore.open(self.folder / "log.db"),
             omissions=self.omissions,
             memory=self.memory,
             journal=self.journal,
@@ -161,3 +162,8 @@ class Rig:
 def texts(request: Any) -> list[str]:
     """Contents of a request's messages, for short asserts."""
     return [m["content"] if isinstance(m["content"], str) else json.dumps(m["content"]) for m in request.messages]
+
+
+async def full_disk(*_args: Any, **_kw: Any) -> Any:
+    """Stands for a method that writes, on a disk without room."""
+    raise OSError(28, "No space left on device")

@@ -396,3 +396,18 @@ async def test_quitting_closes_the_engine_first() -> None:
         await settled(pilot)
     assert engine.said("close") == [()]
     assert app.return_code == 0
+
+
+async def test_an_output_the_disk_cannot_give_is_named_and_the_screen_stays() -> None:
+    engine = FakeEngine()
+    app = make_app(engine)
+
+    async def broken(omission_id: str) -> str | None:
+        raise OSError(5, "Input/output error")
+
+    engine.read_omission = broken  # type: ignore[method-assign]
+    async with app.run_test(size=WIDE) as pilot:
+        app.open_omission("omitted-001")
+        await settled(pilot)
+        assert app.screen is app.main
+        assert any("omitted-001 cannot be read: Input/output error" in t for t in toasts(app))

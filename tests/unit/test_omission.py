@@ -204,14 +204,14 @@ def _log(lines: int) -> str:
 def test_whole_text_comes_back_equal() -> None:
     """M26: 12 480 characters stored, 12 480 read."""
     text = "q" * 12_480
-    assert read_slice(text, offset=None, length=None, query=None, limit_chars=20_000) == text
+    assert read_slice(text, offset=None, length=None, query=None, limit_chars=20_000).text == text
 
 
 def test_pages_join_to_the_whole() -> None:
     """M26: paging by the offset each page names loses and repeats nothing, and every page keeps its limit."""
     text, offset, pages = _log(3000), 0, []
     while True:
-        page = read_slice(text, offset=offset, length=None, query=None, limit_chars=5000)
+        page = read_slice(text, offset=offset, length=None, query=None, limit_chars=5000).text
         assert len(page) <= 5000
         body, _, note = page.rpartition("\n[characters ")
         pages.append(body)
@@ -225,7 +225,7 @@ def test_needle_in_the_middle_of_five_megabytes() -> None:
     """Case 83: the query gives the line, its number, its neighbours and the offset to go on from."""
     lines = _log(200_000).split("\n")
     lines[123_456] = "000000 ERROR Disk Quota exceeded on /var/data"
-    found = read_slice("\n".join(lines), offset=None, length=None, query="disk quota", limit_chars=1500)
+    found = read_slice("\n".join(lines), offset=None, length=None, query="disk quota", limit_chars=1500).text
     assert "1 match " in found
     assert "123457> 000000 ERROR Disk Quota exceeded on /var/data" in found
     assert f"123456: {lines[123_455]}" in found
@@ -235,7 +235,7 @@ def test_needle_in_the_middle_of_five_megabytes() -> None:
 def test_needle_in_one_endless_line() -> None:
     """Case 83: a minified file has one line; what surrounds the match is shown, not the line."""
     text = "x," * 100_000 + "needle=42" + ",y" * 100_000
-    found = read_slice(text, offset=None, length=None, query="NEEDLE=42", limit_chars=2000)
+    found = read_slice(text, offset=None, length=None, query="NEEDLE=42", limit_chars=2000).text
     assert "needle=42" in found
     assert len(found) <= 2000
 
@@ -243,19 +243,19 @@ def test_needle_in_one_endless_line() -> None:
 def test_query_is_no_regex_and_falls_back_to_words() -> None:
     """Literal first; else the lines that hold all the words, else most of them."""
     text = "alpha (beta) gamma\nport of the server is 8443\nserver\n"
-    assert "alpha (beta) gamma" in read_slice(text, offset=None, length=None, query="(beta)", limit_chars=900)
-    words = read_slice(text, offset=None, length=None, query="server port", limit_chars=900)
+    assert "alpha (beta) gamma" in read_slice(text, offset=None, length=None, query="(beta)", limit_chars=900).text
+    words = read_slice(text, offset=None, length=None, query="server port", limit_chars=900).text
     assert "2> port of the server is 8443" in words
-    assert "no line matches" in read_slice(text, offset=None, length=None, query="zebra", limit_chars=900)
+    assert "no line matches" in read_slice(text, offset=None, length=None, query="zebra", limit_chars=900).text
 
 
 def test_more_matches_than_fit_can_be_paged() -> None:
     """Bounded, and the offset it names goes on without repeating."""
     text = "\n".join(f"hit {n}" if n % 5 == 0 else "-" for n in range(5000))
-    first = read_slice(text, offset=None, length=None, query="hit", limit_chars=1200)
+    first = read_slice(text, offset=None, length=None, query="hit", limit_chars=1200).text
     assert len(first) <= 1200
     offset = int(first.rsplit("offset=", 1)[1].split(",")[0])
-    second = read_slice(text, offset=offset, length=None, query="hit", limit_chars=1200)
+    second = read_slice(text, offset=offset, length=None, query="hit", limit_chars=1200).text
     shown = [line for line in first.split("\n") if "> hit" in line]
     assert shown
     assert not set(shown) & {line for line in second.split("\n") if "> hit" in line}
@@ -267,9 +267,9 @@ def test_more_matches_than_fit_can_be_paged() -> None:
 )
 def test_odd_numbers_get_a_sentence(offset: int, length: int | None, says: str) -> None:
     """M26: wrong arguments are explained, never an exception."""
-    assert says in read_slice("some text", offset=offset, length=length, query=None, limit_chars=600)
+    assert says in read_slice("some text", offset=offset, length=length, query=None, limit_chars=600).text
 
 
 def test_empty_output_says_so() -> None:
     """An empty answer would read as a failure of the tool."""
-    assert "empty" in read_slice("", offset=None, length=None, query=None, limit_chars=600)
+    assert "empty" in read_slice("", offset=None, length=None, query=None, limit_chars=600).text

@@ -430,14 +430,14 @@ async def test_what_is_beyond_the_cap_is_said(store: OmissionStore) -> None:
     lines[10] = "an early needle"
     text = "\n".join(lines)
     assert len(text) > 5_000_000
-    assert "the needle" in read_slice(text, offset=None, length=None, query="the needle", limit_chars=5_000)
+    assert "the needle" in read_slice(text, offset=None, length=None, query="the needle", limit_chars=5_000).text
     meta = await put(store, text)
     about = await store.about(meta.id)
     assert "Only 200 000 of" in about
     assert "beginning and the end" in about
     stored = await store.get(meta.id)
     assert stored is not None
-    assert "early needle" in read_slice(stored, offset=None, length=None, query="early needle", limit_chars=5_000)
+    assert "early needle" in read_slice(stored, offset=None, length=None, query="early needle", limit_chars=5_000).text
     assert await store.about((await put(store, "x" * 200_000)).id) == ""
 
 

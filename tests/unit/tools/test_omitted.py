@@ -16,10 +16,14 @@ class FakeOmitted:
     texts: dict[str, str] = field(default_factory=dict)
     read_ids: list[str] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
+    counted: list[str] = field(default_factory=list)
 
     async def read(self, omission_id: str) -> str | None:
         self.read_ids.append(omission_id)
         return self.texts.get(omission_id)
+
+    async def count_read(self, omission_id: str) -> None:
+        self.counted.append(omission_id)
 
     async def why_missing(self, omission_id: str) -> str:
         return f"{omission_id} expired after 30 days."
@@ -104,3 +108,39 @@ async def test_what_the_store_knows_of_the_entry_is_said_last(box: Box) -> None:
         result = await _read(box, omitted, 1310, content_id="omitted-001", **arguments)
         assert result.text.endswith("\n[a.py has changed on disk.]")
         assert len(result.text) <= 1310
+
+
+@pytest.mark.parametrize(
+    ("arguments", "counts"),
+    [
+        ({}, 1),
+        ({"offset": 2, "length": 3}, 1),
+        ({"query": "hello"}, 1),
+        ({"query": "zebra"}, 0),
+        ({"offset": 99}, 0),
+        ({"query": "hello", "offset": 99}, 0),
+        ({"length": -1}, 0),
+    ],
+)
+async def test_only_what_showed_something_counts_as_read_back(
+    box: Box, arguments: dict[str, object], counts: int
+) -> None:
+    omitted = FakeOmitted({"omitted-001": "hello"})
+    await _read(box, omitted, content_id="omitted-001", **arguments)
+    assert len(omitted.counted) == counts
+
+
+async def test_what_is_missing_is_not_counted(box: Box) -> None:
+    omitted = FakeOmitted()
+    await _read(box, omitted, content_id="omitted-001")
+    assert omitted.counted == []
+
+
+async def test_a_disk_that_cannot_be_read_is_said_to_the_model(box: Box) -> None:
+    class Broken(FakeOmitted):
+        async def read(self, omission_id: str) -> str | None:
+            raise OSError(5, "Input/output error")
+
+    result = await _read(box, Broken(), content_id="omitted-001")
+    assert result.is_error
+    assert "Input/output error" in result.text
