@@ -12,14 +12,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import tomli_w
 
 from marextui.context.strategies import StrategyName
 from marextui.private_files import ensure_private, write_private
-from marextui.settings_schema import BY_NAME, SCHEMA, Refused, Setting, from_env, from_toml
+from marextui.settings_schema import BY_NAME, SCHEMA, SWITCHES, Refused, Setting, from_env, from_toml
 from marextui.settings_toml import Layout, layout
 
 
@@ -53,6 +53,9 @@ class Settings:
     keys: dict[str, str] = field(default_factory=dict)
     mouse: bool = True
     persist_usage: bool = True
+    compact_continuation: bool = False
+    prewarm: Literal["off", "on", "full"] = "off"
+    proj_snapshot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,11 @@ class _Loading:
             used = f"{str(value).lower() if isinstance(value, bool) else value} is used"
         self.problem(setting.key, where, f"{name} {reason}; {used}.")
 
+    def off(self, setting: Setting) -> None:
+        """A switch that was set to something it does not know is off, whatever stood before (L1, L30)."""
+        if setting.type in SWITCHES:
+            self.values[setting.key] = setting.default
+
     def fallbacks(self, env: Mapping[str, str]) -> None:
         """Variables of other programs count less than anything a person set here."""
         for setting in SCHEMA:
@@ -200,6 +208,7 @@ class _Loading:
         try:
             self.values[setting.key] = from_env(setting, value)
         except Refused as reason:
+            self.off(setting)
             self.refused(setting, name, f"environment {name}", str(reason))
 
     def file(self, path: Path, label: str, *, project: bool) -> None:
@@ -247,6 +256,7 @@ class _Loading:
                 try:
                     self.values[setting.key] = from_toml(setting, value)
                 except Refused as reason:
+                    self.off(setting)
                     self.refused(setting, name, where, str(reason))
 
     @staticmethod

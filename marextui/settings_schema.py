@@ -12,7 +12,10 @@ from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB
 from marextui.context.omission import DEFAULT_RETENTION_DAYS, retention_days
 from marextui.context.strategies import STRATEGY_NAMES
 
-Kind = Literal["text", "whole number", "number", "yes/no", "table of texts"]
+Kind = Literal["text", "whole number", "number", "yes/no", "on/off", "on/full/off", "table of texts"]
+
+SWITCHES = frozenset({"on/off", "on/full/off"})
+"""Kinds that any value but their own words switches off (L1, L30)."""
 
 
 class Refused(ValueError):
@@ -186,6 +189,27 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting("mouse", "yes/no", True, "Use the mouse"),
     Setting("persist_usage", "yes/no", True, "Write one line a turn to .marex/usage.jsonl"),
+    Setting(
+        "compact_continuation",
+        "on/off",
+        False,
+        "Local engines: ask for a summary by going on with the conversation, so that the cached prompt is used",
+        aliases=("COMPACT_CONTINUATION",),
+    ),
+    Setting(
+        "prewarm",
+        "on/full/off",
+        "off",
+        "Local engines: compute the next turn's prompt while you read; full: also after changing the conversation",
+        aliases=("PREWARM",),
+    ),
+    Setting(
+        "proj_snapshot",
+        "on/off",
+        False,
+        "Local engines: keep a dated copy of the project block in each conversation and send only what changes",
+        aliases=("PROJ_SNAPSHOT",),
+    ),
 )
 
 BY_NAME: dict[str, Setting] = {name: s for s in SCHEMA for name in (s.key, *s.aliases)}
@@ -209,6 +233,8 @@ def from_toml(setting: Setting, value: Any) -> Any:
     """`value` as read from a file, checked. Raises `Refused`. Tables are read entry by entry, not here."""
     if setting.key == "memory_retention_days":
         return _retention("" if isinstance(value, bool | float) else str(value))
+    if setting.type in SWITCHES:
+        return _switched(setting, value)
     if setting.type == "text":
         if not isinstance(value, str):
             raise Refused(f"must be a text in quotes, not {_shown(setting, value)}")
@@ -232,6 +258,8 @@ def from_env(setting: Setting, value: str) -> Any:
     if setting.key == "memory_retention_days":
         return _retention(value)
     text = value.strip()
+    if setting.type in SWITCHES:
+        return _switched(setting, value)
     if setting.type == "text":
         return _checked(setting, value)
     if setting.type == "yes/no":
@@ -247,6 +275,19 @@ def from_env(setting: Setting, value: str) -> Any:
             raise Refused(f"must be a number, not {_shown(setting, value)}")
         return _checked(setting, float(text))
     raise Refused("cannot be set in the environment, only in the settings file")
+
+
+def _switched(setting: Setting, value: object) -> Any:
+    """A switch in any spelling: True, 1, "on", "Oui", …; of three words, "full" too (L1, L30)."""
+    three = setting.type == "on/full/off"
+    word = str(value).strip().lower() if isinstance(value, str | int) else "?"
+    if three and word == "full":
+        return "full"
+    if word in _YES:
+        return "on" if three else True
+    if word and word not in _NO:
+        raise Refused(f"must be {'on, full or off' if three else 'on or off'}, not {_shown(setting, value)}")
+    return setting.default
 
 
 def _checked(setting: Setting, value: Any) -> Any:

@@ -11,13 +11,14 @@ from marextui.context.entries import Entry, MessageAdded, NoticeLogged, TurnClos
 from marextui.context.messages import Content, Message
 from marextui.context.sanitise import one_line
 from marextui.context.validate import INTERRUPTED_RESULT
+from marextui.engine.assembly import summary_extra
 from marextui.engine.events import ConversationRenamed, Notice, TurnFinished, TurnStarted
 from marextui.engine.modelctl import NoModel
 from marextui.engine.probing import Probing
 from marextui.engine.queue import PromptQueue
 from marextui.engine.state import FREE_DISK, EngineState
 from marextui.engine.toolrun import ToolTally
-from marextui.engine.turn import Limits, TurnFailed, TurnRunner, summary_extra
+from marextui.engine.turn import TurnFailed, TurnRunner
 from marextui.engine.undo import undo
 from marextui.models.types import Connection, ModelError
 from marextui.store.database import StoreError
@@ -137,9 +138,6 @@ class Activities:
 
     def _runner(self, connection: Connection) -> TurnRunner:
         state = self.state
-        rounds = state.policy.max_tool_rounds
-        if connection.max_tool_rounds is not None:
-            rounds = min(rounds, connection.max_tool_rounds)
         return TurnRunner(
             session=state.session,
             chat=connection.chat,
@@ -151,15 +149,7 @@ class Activities:
             bus=state.bus,
             clock=state.clock,
             ids=state.ids,
-            limits=Limits(
-                tool_rounds=rounds,
-                max_tokens=state.meter.reserve() or None,
-                temperature=state.policy.temperature,
-                local=connection.choice.local,
-                tools=connection.supports_tools,
-                on_refused=state.policy.on_refused,
-                offline_summaries=state.policy.offline_summaries,
-            ),
+            limits=state.limits(connection),
             on_view=state.on_view,
         )
 

@@ -143,6 +143,9 @@ def policy_from(settings: Settings) -> Policy:
         window_override=settings.window,
         keep_images=settings.keep_images,
         max_request_mb=settings.max_request_mb,
+        compact_continuation=settings.compact_continuation,
+        prewarm=settings.prewarm,
+        proj_snapshot=settings.proj_snapshot,
     )
 
 

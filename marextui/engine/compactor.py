@@ -147,7 +147,9 @@ class Compactor:
         self.bus.enter("compacting")
         self.bus.emit(CompactionStarted(cycle, trigger, kept[cut.index].id, len(span), reading.used))
         window = reading.window.tokens
-        task = Task(span, earlier, cycle, cap=plan.cap, window=window, chat=plan.chat, extra=plan.extra)
+        task = Task(
+            span, earlier, cycle, cap=plan.cap, window=window, chat=plan.chat, extra=plan.extra, conversation=session.id
+        )
         try:
             new = (await self.summariser.summarise(task)).summary
         except SummaryRejected as problem:

@@ -6,15 +6,15 @@ import asyncio
 from dataclasses import dataclass
 
 from marextui.context.checking import QUIZ_LIMIT, aftermaths, check_compaction, grade, probes_of, quiz
-from marextui.context.messages import Message, to_wire
+from marextui.context.messages import Message
 from marextui.context.reply_check import without_wrapping
 from marextui.context.validate import repair
+from marextui.engine.assembly import summary_extra, wire_view
 from marextui.engine.bus import Bus
 from marextui.engine.events import CompactionProbed, Notice, ProbesAnswered
 from marextui.engine.reply import Reply
 from marextui.engine.session import Session
 from marextui.engine.state import EngineState
-from marextui.engine.turn import summary_extra
 from marextui.models.types import ChatRequest
 from marextui.store.database import StoreError
 
@@ -86,13 +86,15 @@ class Probing:
         view = repair((*session.history(), question))[0]
         local = connection.choice.local
         request = ChatRequest(
-            messages=(part.wire(), *(to_wire(m) for m in view)),
+            messages=wire_view(part, view, echo_reasoning=session.ledger.echo_reasoning),
             tools=part.tools,
             max_tokens=min(ANSWER_TOKENS, state.meter.reserve() or ANSWER_TOKENS),
             temperature=0.0,
             stream=False,
             # The tools stay in the prompt, whose cached beginning this request shares, but may not be called.
             extra={**summary_extra(local), **({"tool_choice": "none"} if part.tools else {})},
+            kind="probe",
+            conversation=session.id,
         )
         state.bus.enter("probing")
         reply = Reply("probe", 0, Bus())

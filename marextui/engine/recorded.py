@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from marextui.context.budget import UNKNOWN_WINDOW, Window
 from marextui.context.messages import Content, Message, TextPart
+from marextui.models.slots import SlotFacts, Slots
 from marextui.models.types import (
     Accepted,
     ChatModel,
@@ -134,7 +135,7 @@ class RecordedModel:
     tape: Tape
     summarizer: ChatModel | None
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk, None]:
         if not request.stream and self.summarizer is not None:
             async for chunk in self.summarizer.stream(request):
                 yield chunk
@@ -184,8 +185,13 @@ class RecordedConnection:
     max_tool_rounds: int | None = None
     alive: bool = True
 
+    slots: Slots = field(default_factory=Slots)
+
     async def refresh_window(self) -> Window:
         return self.window
+
+    async def read_slots(self) -> SlotFacts:
+        return SlotFacts()
 
     async def aclose(self) -> None:
         return None

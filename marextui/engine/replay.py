@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ class ReplayOutcome:
     """`report` as written by `--report` (JSON), `view` the last view as sent, in OpenAI chat form."""
 
     report: dict[str, Any]
-    view: list[dict[str, Any]]
+    view: list[Mapping[str, Any]]
 
 
 class _TitlesOfRecording:
@@ -90,11 +90,11 @@ class _Report:
     notes: list[str] = field(default_factory=list)
     reasons: set[str] = field(default_factory=set)
     position: dict[str, int] = field(default_factory=dict)
-    view: tuple[dict[str, Any], ...] = ()
+    view: tuple[Mapping[str, Any], ...] = ()
     final_reply: Message | None = None
     turn_over: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def seen(self, wire: tuple[dict[str, Any], ...], reading: Reading, valid: bool) -> None:
+    def seen(self, wire: tuple[Mapping[str, Any], ...], reading: Reading, valid: bool) -> None:
         self.view = wire
         self.final_reply = None
         self.steps.append(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from marextui.context.budget import UNKNOWN_WINDOW, late_trigger_warning, settle_window
 from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB, MEGABYTE
 from marextui.context.calibration import Calibration
+from marextui.context.messages import Message
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
 from marextui.context.strategies import StrategyName
 from marextui.engine.archive import Archive
+from marextui.engine.assembly import Limits, turn_request
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
 from marextui.engine.desk import Desk
@@ -26,7 +29,7 @@ from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
 from marextui.engine.turn import ViewListener
 from marextui.engine.usage import UsageBook
-from marextui.models.types import Connection
+from marextui.models.types import ChatRequest, Connection
 from marextui.store.database import StoreError
 
 
@@ -34,7 +37,8 @@ from marextui.store.database import StoreError
 class Policy:
     """The settings the engine works by. Figures in tokens, turns and rounds; None: not configured.
 
-    `reserve_override` replaces M1's reserve (replays); `base_prompt` replaces the product's own system prompt.
+    `reserve_override` replaces M1's reserve (replays); `base_prompt` replaces the product's own system prompt. The last
+    three hold for local engines only, see `EngineState.economy_allowed` (L1, L30, L70, B25).
     """
 
     compact_at: float = 0.65
@@ -54,6 +58,9 @@ class Policy:
     keep_images: int = KEEP_IMAGES
     max_request_mb: int = MAX_REQUEST_MB
     echo_reasoning: bool = False
+    compact_continuation: bool = False
+    prewarm: Literal["off", "on", "full"] = "off"
+    proj_snapshot: bool = False
 
 
 FREE_DISK = "Free disk space, then retry."
@@ -116,6 +123,14 @@ class EngineState:
             None if default else found.tokens,
             found.tokens if default else None,
         )
+        if connection is not None:
+            connection.slots.stamping = self.policy.compact_continuation and connection.choice.local
+            connection.slots.settle(connection.choice.name, self.meter.window.tokens)
+
+    def economy_allowed(self) -> bool:
+        """Whether the features that save a local engine work may run at all: never for an external model (B25)."""
+        choice = self.control.choice
+        return choice is not None and choice.local
 
     def forget_window(self) -> None:
         """Another model: what was learned of the former one does not hold."""
@@ -172,6 +187,34 @@ class EngineState:
         tools = tuple(s.wire() for s in self.runner.box.specs()) if may_call else ()
         base = self.policy.base_prompt or (BASE_PROMPT if may_call else BASE_PROMPT_NO_TOOLS)
         return self.desk.system_part(self.meter.window.tokens, tools, base)
+
+    def limits(self, connection: Connection) -> Limits:
+        """The fixed figures of a turn with this model."""
+        rounds = self.policy.max_tool_rounds
+        if connection.max_tool_rounds is not None:
+            rounds = min(rounds, connection.max_tool_rounds)
+        return Limits(
+            tool_rounds=rounds,
+            max_tokens=self.meter.reserve() or None,
+            temperature=self.policy.temperature,
+            local=connection.choice.local,
+            tools=connection.supports_tools,
+            on_refused=self.policy.on_refused,
+            offline_summaries=self.policy.offline_summaries,
+        )
+
+    def dry_request(self, connection: Connection, history: Sequence[Message] | None = None) -> ChatRequest:
+        """The request a turn's first step would send now, made by the turn's own code; touches nothing (L34).
+
+        `history` is the view to send instead of the live one (a prewarm knows what the next turn start will omit).
+        """
+        return turn_request(
+            self.system_part(),
+            self.session.history() if history is None else history,
+            self.limits(connection),
+            echo_reasoning=self.session.ledger.echo_reasoning,
+            conversation=self.session.id,
+        )
 
     def reading(self) -> Reading:
         """The figures of the next request, as of now."""

@@ -29,7 +29,7 @@ class Task:
     """A summary to make: of `span`, cut in compaction `cycle`; `earlier` stands for what was cut before.
 
     `cap` are the most tokens of the answer, `window` those the model can hold (None: unknown). `chat` None: no model
-    is asked. `extra` goes into the request body.
+    is asked. `extra` goes into the request body. `conversation` is the id of the one it is for.
     """
 
     span: Sequence[Message]
@@ -39,6 +39,7 @@ class Task:
     window: int | None
     chat: ChatModel | None
     extra: Mapping[str, Any]
+    conversation: str = ""
 
 
 @dataclass(slots=True)
@@ -76,6 +77,8 @@ class Summariser:
             temperature=SUMMARY_TEMPERATURE,
             stream=False,
             extra=dict(task.extra),
+            kind="compact",
+            conversation=task.conversation,
         )
         reply = Reply("summary", 0, Bus())
         async for chunk in chat.stream(request):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from marextui.context.bulk import MEGABYTE
 from marextui.context.calibration import cut_silently, raised
 from marextui.context.entries import MessageAdded, Trigger, TurnEnd, UsageMeasured
-from marextui.context.messages import Message, to_wire
+from marextui.context.messages import Message
 from marextui.context.validate import violations
+from marextui.engine.assembly import Limits, summary_extra, turn_request
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
 from marextui.engine.events import Notice, StepRefused, StepStarted, StreamDropped
@@ -34,7 +35,7 @@ OVERFLOW_SHARE = 0.6
 RETRY_SHARES = (0.8, 0.5)
 """Most of the former history that the first and the second retry may still have."""
 
-ViewListener = Callable[[tuple[dict[str, Any], ...], Reading, bool], None]
+ViewListener = Callable[[tuple[Mapping[str, Any], ...], Reading, bool], None]
 """Sees every view as it is about to be sent: wire messages, its figures, whether it is valid."""
 
 
@@ -60,19 +61,6 @@ class Host(Protocol):
 
     @property
     def max_request_bytes(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Fixed figures of a turn: `tool_rounds` most steps with tools; `max_tokens` of an answer (None: provider's)."""
-
-    tool_rounds: int
-    max_tokens: int | None
-    temperature: float | None
-    local: bool
-    tools: bool
-    on_refused: Literal["stop", "play_on"] = "stop"
-    offline_summaries: bool = False
 
 
 @dataclass(slots=True)
@@ -143,8 +131,7 @@ class TurnRunner:
         while True:
             step += 1
             self.totals.steps = step
-            asked = step <= self.limits.tool_rounds or not self.limits.tools
-            message = await self._step(turn, step, may_call=asked)
+            message = await self._step(turn, step, may_call=self.limits.may_call(step))
             if message is None or not message.tool_calls:
                 return
             await self.tools.run_all(self.session, message.tool_calls, turn=turn, window=self.meter.window.tokens)
@@ -210,32 +197,31 @@ class TurnRunner:
         self.totals.compacted = self.totals.compacted or done
         return done
 
-    def _view(self, part: SystemPart) -> tuple[dict[str, Any], ...]:
-        """The messages of the next request, as sent."""
-        echo = self.session.ledger.echo_reasoning
-        return (part.wire(), *(to_wire(m, echo_reasoning=echo) for m in self.session.history()))
+    def _request(self, part: SystemPart, may_call: bool) -> ChatRequest:
+        """The next request, as it would leave now."""
+        return turn_request(
+            part,
+            self.session.history(),
+            self.limits,
+            echo_reasoning=self.session.ledger.echo_reasoning,
+            may_call=may_call,
+            conversation=self.session.id,
+        )
 
     async def _step(self, turn: int, step: int, *, may_call: bool) -> Message | None:
         part, reading = await self._prepare(turn, step)
         reductions = 0
         while True:
-            wire = self._announce(turn, step, part, reading)
+            request = self._request(part, may_call)
+            self._announce(turn, step, part, reading, request)
             self._refuse(turn, step, part, reading)
-            request = ChatRequest(
-                messages=wire,
-                tools=part.tools,
-                max_tokens=self.limits.max_tokens,
-                temperature=self.limits.temperature,
-                stream=True,
-                extra=turn_extra(self.limits, may_call=may_call),
-            )
             try:
                 return await self._ask(request, turn, part, may_call)
             except ModelError as problem:
                 smaller = False
                 if reductions < MAX_REDUCTIONS:
                     with self._storing():
-                        smaller = await self._shrink(turn, problem, reductions, wire)
+                        smaller = await self._shrink(turn, problem, reductions, request)
                 if not smaller:
                     raise TurnFailed("error", problem.message, problem.hint) from problem
                 reductions += 1
@@ -243,15 +229,13 @@ class TurnRunner:
                 reading = self.meter.read(self.session, part)
                 self.host.gauge_changed(reading)
 
-    def _announce(self, turn: int, step: int, part: SystemPart, reading: Reading) -> tuple[dict[str, Any], ...]:
-        history = self.session.history()
-        wire = self._view(part)
+    def _announce(self, turn: int, step: int, part: SystemPart, reading: Reading, request: ChatRequest) -> None:
+        wire = request.messages
         threshold = None if reading.threshold is None else int(reading.threshold)
         self.bus.emit(StepStarted(turn, step, reading.used, reading.budget, threshold, reading.estimated, len(wire)))
         if self.on_view is not None:
             system = Message("system", "system", part.text, origin="system")
-            self.on_view(wire, reading, not violations((system, *history)))
-        return wire
+            self.on_view(wire, reading, not violations((system, *self.session.history())))
 
     def _refuse(self, turn: int, step: int, part: SystemPart, reading: Reading) -> None:
         """Say so instead of sending what is over a budget (case 2). Raises `TurnFailed`, unless a replay plays on."""
@@ -273,7 +257,7 @@ class TurnRunner:
         if self.limits.on_refused == "stop":
             raise TurnFailed("refused", reason, hint, retry=False)
 
-    async def _shrink(self, turn: int, problem: ModelError, reductions: int, sent: tuple[dict[str, Any], ...]) -> bool:
+    async def _shrink(self, turn: int, problem: ModelError, reductions: int, sent: ChatRequest) -> bool:
         """A server found the request too large: make it smaller. True when the next one differs (B17, case 43).
 
         Tokens only when it was about tokens: too many bytes (413) take bytes away, and no other error takes anything
@@ -285,7 +269,7 @@ class TurnRunner:
             await self.reducer.lighten(turn, self.meter.weigh(self.session, self.host.system_part()) // 2)
         else:
             return False
-        return self._view(self.host.system_part()) != sent
+        return self._request(self.host.system_part(), may_call=True).messages != sent.messages
 
     async def _shrink_tokens(self, turn: int, problem: ModelError, reductions: int) -> None:
         """One compaction at first, then forced reductions; sizes are corrected by what the server counted."""
@@ -324,17 +308,15 @@ class TurnRunner:
         history = self.session.history()
         sent_at = self.clock.monotonic()
         self.bus.enter("connecting")
-        stream = self.chat.stream(request)
         try:
-            async for chunk in stream:
-                reply.feed(chunk)
-                if reply.streamed and self.totals.first_token_ms is None:
-                    self.totals.first_token_ms = int((self.clock.monotonic() - sent_at) * 1000)
+            async with aclosing(self.chat.stream(request)) as chunks:
+                async for chunk in chunks:
+                    reply.feed(chunk)
+                    if reply.streamed and self.totals.first_token_ms is None:
+                        self.totals.first_token_ms = int((self.clock.monotonic() - sent_at) * 1000)
         except (ModelError, asyncio.CancelledError):
             await self._keep_partial(reply)
             raise
-        finally:
-            await _close(stream)
         self.totals.add(reply.usage)
         speed = reply.timings.get("predicted_per_second")
         self.totals.predicted_per_second = speed if speed else self.totals.predicted_per_second
@@ -393,25 +375,3 @@ class TurnRunner:
             self.bus.emit(StreamDropped(reply.message_id))
             return
         await self.session.append(MessageAdded(message))
-
-
-async def _close(stream: Any) -> None:
-    closing = getattr(stream, "aclose", None)
-    if closing is not None:
-        await closing()
-
-
-def turn_extra(limits: Limits, *, may_call: bool) -> dict[str, Any]:
-    """Body fields of a turn beside the usual ones. After the last tool round the tools stay in the prompt (the cached
-    prefix must not change) but may not be called."""
-    extra: dict[str, Any] = {}
-    if limits.local:
-        extra["return_progress"] = True
-    if not may_call:
-        extra["tool_choice"] = "none"
-    return extra
-
-
-def summary_extra(local: bool) -> dict[str, Any]:
-    """Body fields of a summary request: thinking off where the engine is local and understands it (M12)."""
-    return {"chat_template_kwargs": {"enable_thinking": False}} if local else {}

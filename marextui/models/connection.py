@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from marextui.context.budget import UNKNOWN_WINDOW, Window
-from marextui.models.discovery import ServerFacts, fetch_json, inspect, window_of
+from marextui.models.discovery import ServerFacts, fetch_json, inspect, read_slots, window_of
 from marextui.models.embedded import ALIAS, EmbeddedChat, EmbeddedServer
 from marextui.models.endpoint import http_client, server_root
 from marextui.models.openai_chat import OpenAIChat
+from marextui.models.slots import SlotFacts, Slots, TrackedChat
 from marextui.models.types import ChatModel, ModelChoice
 
 _PRELOAD = 120.0
@@ -23,7 +24,8 @@ class EndpointConnection:
         self.base_url = base_url
         self.server = "OpenAI-compatible"
         self._chat = OpenAIChat(base_url, choice.name, api_key=choice.api_key, silence_timeout=silence_timeout)
-        self.chat: ChatModel = self._chat
+        self.slots = Slots()
+        self.chat: ChatModel = TrackedChat(self._chat, self.slots)
         self.window = UNKNOWN_WINDOW
         self.supports_tools = True
         self._override = override
@@ -51,6 +53,11 @@ class EndpointConnection:
         self._take(await self._inspect())
         return self.window
 
+    async def read_slots(self) -> SlotFacts:
+        """What the server tells of its slots; one that sleeps has lost what it held."""
+        facts = await read_slots(self._http, server_root(self.base_url), self.choice.name, api_key=self.choice.api_key)
+        return _seen(facts, self.slots)
+
     async def aclose(self) -> None:
         """Close the sockets."""
         await self._chat.aclose()
@@ -76,7 +83,8 @@ class EmbeddedConnection:
         self.server = "llama.cpp"
         self.process = server
         self._chat = EmbeddedChat(server, silence_timeout=silence_timeout)
-        self.chat: ChatModel = self._chat
+        self.slots = Slots()
+        self.chat: ChatModel = TrackedChat(self._chat, self.slots)
         self.window = UNKNOWN_WINDOW
         self.supports_tools = True
         self.max_tool_rounds: int | None = None
@@ -102,6 +110,13 @@ class EmbeddedConnection:
             self._take(facts)
         return self.window
 
+    async def read_slots(self) -> SlotFacts:
+        """What the child tells of its slots."""
+        base_url = f"{self.process.url}/v1"
+        async with http_client(base_url, silence_timeout=self._silence) as http:
+            facts = await read_slots(http, self.process.url, ALIAS, api_key=self.process.api_key)
+        return _seen(facts, self.slots)
+
     async def aclose(self) -> None:
         """Close the sockets and end the child process."""
         await self._chat.aclose()
@@ -117,3 +132,9 @@ class EmbeddedConnection:
             self.window = Window(self._override, "override")
         elif facts.window is not None:
             self.window = Window(facts.window, "discovery")
+
+
+def _seen(facts: SlotFacts, slots: Slots) -> SlotFacts:
+    if facts.sleeping:
+        slots.forget("the server went to sleep and dropped its cache")
+    return facts

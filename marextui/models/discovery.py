@@ -13,7 +13,8 @@ import httpx
 from marextui.context.budget import UNKNOWN_WINDOW, Window
 from marextui.models.endpoint import auth_headers, display_url, is_local, join, normalise_base_url, server_root
 from marextui.models.errors import classify, network_error
-from marextui.models.lenient import as_positive, as_text, at, items, parse_json
+from marextui.models.lenient import as_int, as_positive, as_text, at, items, parse_json
+from marextui.models.slots import SlotFacts
 from marextui.models.types import ModelError
 from marextui.models.windows import known_window
 
@@ -249,6 +250,28 @@ def window_of(facts: ServerFacts, base_url: str, model: str) -> Window:
     if not is_local(base_url) and (known := known_window(model)) is not None:
         return Window(known, "known default")
     return UNKNOWN_WINDOW
+
+
+async def read_slots(http: httpx.AsyncClient, root: str, model: str, *, api_key: str = "") -> SlotFacts:
+    """What a llama.cpp server at `root` tells of its slots (`/props`, `/slots`); nothing, from any other server.
+
+    Both are pure reads: they wake no server and take no slot (D1). Asked before a request only, never in a loop: a
+    server that is asked all the time does not notice closed connections (trap 5).
+    """
+    props, slots = await asyncio.gather(
+        fetch_json(http, f"{root}/props", api_key=api_key), fetch_json(http, f"{root}/slots", api_key=api_key)
+    )
+    if at(props, "default_generation_settings") is not None and at(props, "total_slots") is None:
+        url = str(httpx.URL(f"{root}/props").copy_add_param("model", model))  # router mode: props are per model
+        props = await fetch_json(http, url, api_key=api_key) or props
+    states = [at(s, "is_processing") for s in items(slots)]
+    prompts = [as_int(at(s, "n_prompt_tokens")) for s in items(slots)]
+    return SlotFacts(
+        total=as_positive(at(props, "total_slots")),
+        sleeping=at(props, "is_sleeping") is True,
+        busy=any(s is True for s in states) if states else None,
+        prompts=tuple(n for n in prompts if n is not None) if any(n is not None for n in prompts) else None,
+    )
 
 
 async def list_models(http: httpx.AsyncClient, base_url: str, *, api_key: str = "", timeout: float = 10.0) -> list[str]:

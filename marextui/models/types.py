@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from marextui.context.budget import Window
+from marextui.context.slot_ledger import RequestKind
+
+if TYPE_CHECKING:
+    from marextui.models.slots import SlotFacts, Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One model call. `messages` and `tools` are in OpenAI wire form; `extra` goes last into the body, as it is."""
+    """One model call. `messages` and `tools` are in OpenAI wire form; `extra` goes last into the body, as it is.
+
+    `kind`, `conversation` and `message_ids` (of the messages after the system one, in order) are for our own books:
+    they are never sent.
+    """
 
     messages: tuple[Mapping[str, Any], ...]
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -30,6 +38,9 @@ class ChatRequest:
     temperature: float | None = None
     stream: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)
+    kind: RequestKind = "foreign"
+    conversation: str = ""
+    message_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +121,7 @@ class ModelError(Exception):
 class ChatModel(Protocol):
     """A model that can be asked. Closing the iterator closes the connection (cancels)."""
 
-    def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk, None]:
         """Chunks of one reply, ending in exactly one `Finished`. Raises `ModelError`."""
         ...
 
@@ -143,6 +154,8 @@ class Connection(Protocol):
 
     choice: ModelChoice
     chat: ChatModel
+    """Enters every request in `slots`."""
+    slots: Slots
     window: Window
     supports_tools: bool
     max_tool_rounds: int | None
@@ -155,6 +168,10 @@ class Connection(Protocol):
 
     async def refresh_window(self) -> Window:
         """Ask the server again (after a restart or model change)."""
+        ...
+
+    async def read_slots(self) -> SlotFacts:
+        """What the server tells of its slots now; never makes it compute, wakes it or raises (L17, L38)."""
         ...
 
     async def aclose(self) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from marextui.context.budget import Window
+from marextui.models.slots import SlotFacts, Slots, TrackedChat
 from marextui.models.types import (
     Accepted,
+    ChatModel,
     ChatRequest,
     Chunk,
     Connection,
@@ -70,7 +72,7 @@ class ScriptedChat:
     def summary_requests(self) -> list[ChatRequest]:
         return [r for r in self.requests if not r.stream]
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk, None]:
         self.requests.append(request)
         script = self.replies if request.stream else self.summaries
         pieces = script.pop(0) if script else say("ok")
@@ -89,15 +91,26 @@ class ScriptedChat:
 
 @dataclass
 class ScriptedConnection:
-    chat: ScriptedChat
+    script: ScriptedChat
     window: Window
     choice: ModelChoice = CHOICE
     supports_tools: bool = True
     max_tool_rounds: int | None = None
     alive: bool = True
+    slots: Slots = field(default_factory=Slots)
+    facts: SlotFacts = field(default_factory=SlotFacts)
+    """What the server tells of its slots; `looked` counts how often it was asked."""
+    looked: int = 0
+
+    def __post_init__(self) -> None:
+        self.chat: ChatModel = TrackedChat(self.script, self.slots)
 
     async def refresh_window(self) -> Window:
         return self.window
+
+    async def read_slots(self) -> SlotFacts:
+        self.looked += 1
+        return self.facts
 
     async def aclose(self) -> None:
         self.alive = False

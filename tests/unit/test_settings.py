@@ -384,3 +384,55 @@ def test_a_strategy_nobody_knows_is_named_and_the_default_used(files: Files) -> 
     [problem] = problems
     assert problem.where.endswith(":1")
     assert problem.message == ('compactStrategy must be anchored or regenerative, not "opaque"; anchored is used.')
+
+
+ON = ["on", "1", "true", "yes", "oui", "ON", " Oui ", "True"]
+OFF = ["", "off", "0", "false", "no", "non", "  "]
+
+
+@pytest.mark.parametrize("value", ON)
+@pytest.mark.parametrize("key", ["compact_continuation", "proj_snapshot", "prewarm"])
+def test_switches_for_local_engines_on(files: Files, key: str, value: str) -> None:
+    """L1, L30, B22: in the file and in the environment, in both spellings; case and blanks do not count."""
+    want: object = "on" if key == "prewarm" else True
+    for loaded in (
+        files.load(user=f'{key} = "{value}"'),
+        files.load(project=f'{key.upper()} = "{value}"'),
+        files.load(env={key.upper(): value}),
+        files.load(env={f"MAREX_{key.upper()}": value}),
+        files.load(user=f"{key} = true"),
+        files.load(user=f"{key} = 1"),
+    ):
+        assert (getattr(loaded[0], key), loaded[1]) == (want, ())
+
+
+@pytest.mark.parametrize("value", [*OFF, "x", "full", "onn", "-1"])
+@pytest.mark.parametrize("key", ["compact_continuation", "proj_snapshot"])
+def test_any_other_value_switches_off(files: Files, key: str, value: str) -> None:
+    """L1: anything else is off, whatever stood before; only a word we do not know is worth a remark."""
+    for settings, problems in (
+        files.load(user=f'{key} = "{value}"'),
+        files.load(user=f"{key} = true", env={key.upper(): value}),
+    ):
+        assert getattr(settings, key) is False
+        assert [p.key for p in problems] == ([] if value in OFF else [key])
+
+
+@pytest.mark.parametrize(
+    ("value", "want"), [("", "off"), ("off", "off"), ("x", "off"), ("full", "full"), (" FULL ", "full"), ("1", "on")]
+)
+def test_prewarm_has_three_positions(files: Files, value: str, want: str) -> None:
+    """L30."""
+    assert files.load(user="prewarm = true", env={"PREWARM": value})[0].prewarm == want
+    assert files.load(user=f'prewarm = "{value}"')[0].prewarm == want
+    assert files.load(user="prewarm = 2.5")[0].prewarm == "off"
+
+
+def test_switches_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    write_setting(path, "prewarm", "full")
+    write_setting(path, "compact_continuation", True)
+    settings, problems = load_settings(path, None, {})
+    assert (settings.prewarm, settings.compact_continuation, problems) == ("full", True, ())
+    with pytest.raises(ValueError, match="on, full or off"):
+        write_setting(path, "prewarm", "hot")

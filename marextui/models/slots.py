@@ -1,0 +1,130 @@
+"""The slot ledger of a connection: every request to the model passes here, whoever sends it (L16–L19, L36).
+
+All decisions are synchronous: they run between two awaits of one event-loop thread, so nothing can leave between
+reading the ledger and writing it, and no lock is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from marextui.context.slot_ledger import Departure, SlotLedger
+from marextui.models.types import Accepted, ChatModel, ChatRequest, Chunk, Finished, ModelError, Usage
+
+BeforeDeparture = Callable[[ChatRequest], Awaitable[None]]
+"""Called when a request has left the ledger's desk but none of its bytes went out yet (cancels a prewarm, L36)."""
+
+_GONE = ("network", "loading", "server")
+"""Errors after which the server may have been started anew, with an empty cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentStep:
+    """The last accepted step of a turn, as it left; `usage` None: not counted (yet)."""
+
+    departure: Departure
+    request: ChatRequest
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFacts:
+    """What a server tells of its slots, without being made to compute; None: it does not say.
+
+    `total` slots, whether it sleeps (its cache is gone), whether any slot is at work, and the tokens of the last
+    prompt in each slot.
+    """
+
+    total: int | None = None
+    sleeping: bool = False
+    busy: bool | None = None
+    prompts: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True)
+class Slots:
+    """Mutable holder of one connection's `SlotLedger`.
+
+    `stamping` off (the default): no stamp is ever set, nothing is remembered of what was sent (L2).
+    """
+
+    ledger: SlotLedger = field(default_factory=SlotLedger)
+    stamping: bool = False
+    before_departure: list[BeforeDeparture] = field(default_factory=list)
+    _sent: SentStep | None = None
+
+    @property
+    def idle(self) -> bool:
+        """No request of ours is under way."""
+        return not self.ledger.in_flight
+
+    def settle(self, model: str, window: int | None) -> None:
+        """The model and the window (tokens) in force."""
+        self.ledger = self.ledger.settled(model, window)
+
+    def forget(self, why: str) -> None:
+        """The server has lost what it held; `why` is part of a sentence."""
+        self.ledger = self.ledger.forgotten(why)
+
+    def held(self, conversation: str) -> SentStep | None:
+        """The last step of `conversation` as it left, when the slot still holds its prompt; else None (L19)."""
+        return self._sent if self.ledger.held_by(conversation) else None
+
+    def why_not(self, conversation: str) -> str:
+        """Why `held` gives None, as part of a sentence; "" when it does not."""
+        return self.ledger.why_not(conversation)
+
+    def depart(self, request: ChatRequest) -> Departure:
+        """`request` leaves now."""
+        self.ledger = self.ledger.departed(request.kind, request.conversation)
+        departure = self.ledger.last
+        assert departure is not None
+        return departure
+
+    def accept(self, departure: Departure, request: ChatRequest) -> None:
+        """The server answered 200."""
+        if not self.stamping:
+            return
+        self.ledger = self.ledger.accepted(departure)
+        if departure.kind == "main":
+            self._sent = SentStep(departure, request)
+
+    def count(self, departure: Departure, usage: Usage | None) -> None:
+        """The server counted the request."""
+        if self._sent is not None and self._sent.departure == departure:
+            self._sent = replace(self._sent, usage=usage)
+
+    def end(self, departure: Departure) -> None:
+        """The request is over."""
+        self.ledger = self.ledger.ended(departure)
+
+
+class TrackedChat:
+    """A `ChatModel` whose every request is entered in `slots`: what a connection hands out."""
+
+    def __init__(self, inner: ChatModel, slots: Slots) -> None:
+        self._inner = inner
+        self._slots = slots
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk, None]:
+        """As the inner model's `stream`; first lets `before_departure` make way."""
+        slots = self._slots
+        departure = slots.depart(request)
+        try:
+            for make_way in tuple(slots.before_departure):
+                await make_way(request)
+            async with aclosing(self._inner.stream(request)) as chunks:
+                async for chunk in chunks:
+                    if isinstance(chunk, Accepted):
+                        slots.accept(departure, request)
+                    elif isinstance(chunk, Finished):
+                        slots.count(departure, chunk.usage)
+                    yield chunk
+        except ModelError as problem:
+            if problem.kind in _GONE:
+                slots.forget("the server stopped answering in between")
+            raise
+        finally:
+            slots.end(departure)
