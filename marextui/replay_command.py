@@ -17,6 +17,7 @@ from marextui.context.budget import check_compact_at, check_window
 from marextui.context.messages import canonical_json
 from marextui.context.recording import Recording, RecordingError, read_recording
 from marextui.context.sanitise import one_line
+from marextui.context.shapes import SHAPES
 from marextui.context.strategies import STRATEGY_NAMES
 from marextui.engine.build import build_hub
 from marextui.engine.replay import ReplayOptions, ReplayOutcome, replay
@@ -40,6 +41,7 @@ def replay_main(arguments: Sequence[str]) -> int:
             compact_at=check_compact_at(options.compact_at, key="--compact-at"),
             strategy=options.strategy,
             questions=_questions(options.ask),
+            shape=options.shape,
         )
         outcome = asyncio.run(_run(recording, wanted, options.summarizer == "model"))
         _write(options, outcome)
@@ -66,6 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--summarizer", choices=("offline", "model"), default="offline")
     parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
     parser.add_argument("--view", metavar="FILE", help="write the last view, one message a line")
+    parser.add_argument(
+        "--shape",
+        choices=SHAPES,
+        help="write the view as this provider takes it, and report what it would refuse (default: as it was sent)",
+    )
     parser.add_argument("--ask", metavar="FILE", help="JSON list of {question, accept: [regex…]}")
     return parser
 
@@ -142,5 +149,11 @@ def _summary(report: dict[str, Any]) -> None:
     for answer in report["answers"]:
         found = [w for w, yes in (("in view", answer["in_view"]), ("reachable", answer["reachable"])) if yes]
         print(f"  {', '.join(found) or 'lost'}: {one_line(answer['question'], 160)}")
+    if shape := report.get("shape"):
+        count = len(shape["violations"])
+        told = f"{count or 'no'} violation{'' if count == 1 else 's'}"
+        print(f"  as {shape['name']} takes it: {shape['lines']} lines, {told}")
+        for violation in shape["violations"]:
+            print(f"    {one_line(violation, 300)}")
     for note in report["notes"]:
         print(f"  note: {one_line(note, 300)}")

@@ -10,6 +10,7 @@ from marextui.context.messages import (
     ImagePart,
     Message,
     Origin,
+    OtherPart,
     Part,
     Role,
     TextPart,
@@ -33,7 +34,8 @@ def message_from_wire(raw: Mapping[str, Any], *, id: str, turn: int) -> tuple[Me
     """One message in wire form, and notes on what was odd about it; (None, notes) when nothing in it is usable.
 
     Reads the OpenAI form, its legacy `function_call`, and content blocks of the Anthropic form (`tool_use`,
-    `thinking`, `image`). A `tool_result` block becomes a message of its own in `read_recording`, not here.
+    `thinking`, `image`); signed and encrypted thinking is also kept as it is. A `tool_result` block becomes a message
+    of its own in `read_recording`, not here.
     """
     notes: list[str] = []
     if not any(raw.get(k) for k in ("role", "content", "tool_calls", "function_call", "tool_call_id")):
@@ -109,8 +111,10 @@ def _content(raw: object, role: Role, calls: list[ToolCall], reasoning: list[str
             thought = block.get("thinking") or block.get("text") or block.get("reasoning")
             if isinstance(thought, str):
                 reasoning.append(thought)
-        elif kind == "redacted_thinking":
-            notes.append("encrypted reasoning left out")
+            if role == "assistant" and isinstance(block.get("signature"), str):
+                parts.append(OtherPart(canonical_json(block)))  # only whole does its provider take it back (case 25)
+        elif isinstance(block, Mapping) and kind == "redacted_thinking" and role == "assistant":
+            parts.append(OtherPart(canonical_json(block)))
         else:
             parts.append(_part(block, notes))
     if role != "user" and len(parts) == 1 and isinstance(parts[0], TextPart):

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from marextui.context.budget import UNKNOWN_WINDOW, Window
-from marextui.context.messages import Content, Message, TextPart
+from marextui.context.messages import Content, Message, Part, TextPart
+from marextui.context.shape_parts import is_thinking
 from marextui.models.slots import SlotFacts, Slots
 from marextui.models.types import (
     Accepted,
@@ -82,8 +83,14 @@ def _add_assistant(turn: Turn, message: Message, at: int, notes: list[str]) -> N
     notes.append(f"messages {last.at} and {at}: two assistant messages in a row were joined")
     text = "\n\n".join(t for t in (last.assistant.text, message.text) if t)
     reasoning = "\n\n".join(t for t in (last.assistant.reasoning, message.reasoning) if t)
-    last.assistant = replace(message, content=text, reasoning=reasoning)
+    thinking = (*thinking_parts(last.assistant), *thinking_parts(message))
+    last.assistant = replace(message, content=(*thinking, TextPart(text)) if thinking else text, reasoning=reasoning)
     last.at = at
+
+
+def thinking_parts(message: Message) -> tuple[Part, ...]:
+    """The blocks of signed or encrypted thinking a recorded answer holds; the engine's own models send none."""
+    return () if isinstance(message.content, str) else tuple(p for p in message.content if is_thinking(p))
 
 
 def _add_result(turns: list[Turn], message: Message, at: int, notes: list[str]) -> None:

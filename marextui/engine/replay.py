@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from marextui.context.ask import Question, grade
 from marextui.context.entries import TurnClosed
-from marextui.context.messages import Message
+from marextui.context.messages import Message, TextPart
 from marextui.context.recording import Recording
+from marextui.context.shapes import Shape, shape_violations, to_shape, write_shape
 from marextui.context.strategies import StrategyName
 from marextui.context.tokens import CountText
 from marextui.engine.build import Parts, assemble
@@ -39,6 +40,7 @@ from marextui.engine.recorded import (
     Turn,
     content_of,
     split_turns,
+    thinking_parts,
 )
 from marextui.engine.setup import Setup
 from marextui.engine.state import Policy
@@ -52,18 +54,22 @@ from marextui.tools.recall import Recall
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """`window` and `reserve` in tokens (None: unknown window; M1's reserve); `compact_at` a share of the budget."""
+    """`window` and `reserve` in tokens (None: unknown window; M1's reserve); `compact_at` a share of the budget.
+
+    `shape` is the provider's form the last view is written in and checked against; None: as it was sent.
+    """
 
     window: int | None = None
     reserve: int | None = None
     compact_at: float = 0.65
     strategy: StrategyName = "anchored"
     questions: tuple[Question, ...] = ()
+    shape: Shape | None = None
 
 
 @dataclass(slots=True)
 class ReplayOutcome:
-    """`report` as written by `--report` (JSON), `view` the last view as sent, in OpenAI chat form."""
+    """`report` as written by `--report` (JSON), `view` the last view, one object a line: as sent, or in a shape."""
 
     report: dict[str, Any]
     view: list[Mapping[str, Any]]
@@ -90,12 +96,17 @@ class _Report:
     notes: list[str] = field(default_factory=list)
     reasons: set[str] = field(default_factory=set)
     position: dict[str, int] = field(default_factory=dict)
+    answers: dict[str, Message] = field(default_factory=dict)
+    """The recorded answer each assistant message of the log came from."""
     view: tuple[Mapping[str, Any], ...] = ()
+    history: tuple[Message, ...] = ()
     final_reply: Message | None = None
     turn_over: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def seen(self, wire: tuple[Mapping[str, Any], ...], reading: Reading, valid: bool) -> None:
-        self.view = wire
+    def seen(
+        self, wire: tuple[Mapping[str, Any], ...], history: tuple[Message, ...], reading: Reading, valid: bool
+    ) -> None:
+        self.view, self.history = wire, history
         self.final_reply = None
         self.steps.append(
             {
@@ -120,6 +131,8 @@ class _Report:
                 self.position[message.id] = self.tape.now_at
                 if message.role == "assistant":
                     self.final_reply = message
+                    if self.tape.current is not None:
+                        self.answers[message.id] = self.tape.current.assistant
             case StepRefused(_, _, _, _, reason):
                 self.steps[-1]["refused"] = reason
             case CompactionFinished(entry):
@@ -173,7 +186,7 @@ async def replay(
         engine = await _engine(Path(folder), tape, policy, count, summarizer)
         report = _Report(tape, notes=[*recording.notes, *notes])
         engine.subscribe(report.hear)
-        engine.state.on_view = report.seen
+        engine.state.on_view = lambda wire, reading, valid: report.seen(wire, engine.session.history(), reading, valid)
         await engine.start(connect=False)
         engine.state.settle_window(None)
         try:
@@ -260,6 +273,10 @@ async def _outcome(engine: Engine, report: _Report, recording: Recording, option
         "in_view": sum(1 for a in answers if a["in_view"]),
         "reachable": sum(1 for a in answers if a["reachable"]),
     }
+    view: list[Mapping[str, Any]] = list(report.view)
+    shaped: dict[str, Any] = {}
+    if options.shape is not None:
+        view, shaped = _in_shape(report, options.shape)
     return ReplayOutcome(
         report={
             "steps": report.steps,
@@ -268,9 +285,29 @@ async def _outcome(engine: Engine, report: _Report, recording: Recording, option
             "answers": answers,
             "notes": report.notes,
             "totals": totals,
+            **shaped,
         },
-        view=list(report.view),
+        view=view,
     )
+
+
+def _in_shape(report: _Report, shape: Shape) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
+    """The last view as lines of `shape`, and what that provider would refuse of it (I1)."""
+    system = report.view[0].get("content", "") if report.view and report.view[0].get("role") == "system" else ""
+    lead = (Message("system", "system", system, origin="system"),) if isinstance(system, str) and system else ()
+    messages = (*lead, *(_as_recorded(m, report.answers.get(m.id)) for m in report.history))
+    found = shape_violations(to_shape(messages, shape), shape)
+    lines: list[Mapping[str, Any]] = [*write_shape(messages, shape)]
+    return lines, {"shape": {"name": shape, "lines": len(lines), "violations": list(found)}}
+
+
+def _as_recorded(message: Message, recorded: Message | None) -> Message:
+    """`message` with the signed thinking of its recording put back, as long as the view still sends its reasoning."""
+    thinking = thinking_parts(recorded) if recorded is not None else ()
+    if recorded is None or not thinking or (recorded.reasoning and not message.reasoning):
+        return message
+    said = (TextPart(message.content),) if isinstance(message.content, str) else message.content
+    return replace(message, content=(*thinking, *said))
 
 
 async def _answers(engine: Engine, questions: Sequence[Question]) -> list[dict[str, Any]]:

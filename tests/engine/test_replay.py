@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from marextui.cli import main
 from marextui.context.ask import Question
 from marextui.context.messages import Message
 from marextui.context.recording import Recording, read_recording
+from marextui.context.shapes import SHAPES
 from marextui.context.validate import violations
 from marextui.engine.recorded import split_turns
 from marextui.engine.replay import ReplayOptions, replay
@@ -240,3 +242,85 @@ async def test_every_recording_replays_with_valid_views_within_the_budget(corpus
         assert violations(as_messages(outcome.view)) == (), file.name
         if window >= 32_768:
             assert totals["refused"] == 0, file.name
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("window", [4_096, 32_768])
+def test_the_view_is_written_as_a_provider_takes_it(tmp_path: Path, shape: str, window: int) -> None:
+    """Issue section 5, I1: in that provider's form, compacted or not, and valid there."""
+    file = write(tmp_path / "a.jsonl", conversation(24))
+    code, report, view = run(tmp_path, file, "--window", str(window), "--shape", shape)
+    assert code == 0
+    assert report["shape"] == {"name": shape, "lines": len(view), "violations": []}
+    assert bool(report["compactions"]) == (window == 4_096)
+    text = json.dumps(view)
+    assert ("Earlier conversation summary" in text) == (window == 4_096)
+    roles = [line["role"] for line in view if "role" in line]
+    if shape == "anthropic":
+        assert view[0] == {"system": "You are terse."}
+        assert all(a != b for a, b in pairwise(roles))
+        blocks = [b for line in view[1:] for b in line["content"]]
+        used = [b["id"] for b in blocks if b["type"] == "tool_use"]
+        assert used == [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
+        assert used
+    elif shape == "gemini":
+        assert view[0] == {"systemInstruction": {"parts": [{"text": "You are terse."}]}}
+        assert {*roles} == {"user", "model"}
+        parts = [p for line in view[1:] for p in line["parts"]]
+        called = [p["functionCall"]["id"] for p in parts if "functionCall" in p]
+        assert called == [p["functionResponse"]["id"] for p in parts if "functionResponse" in p]
+        assert called
+    else:
+        assert roles[0] == "system"
+        plain = [r for r, line in zip(roles[1:], view[1:], strict=True) if r != "tool" and not line.get("tool_calls")]
+        assert all(a != b for a, b in pairwise(plain))
+
+
+def test_what_a_provider_would_refuse_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
+    """The view is checked by rules that know nothing of the writer: a mistake of the writer is told, not hidden."""
+    monkeypatch.setattr("marextui.engine.replay.to_shape", lambda messages, shape: [{"role": "assistant"}])
+    code, report, _ = run(tmp_path, write(tmp_path / "a.jsonl", conversation(2)), "--shape", "openai")
+    assert code == 0
+    assert "messages[0]: the conversation opens with assistant" in report["shape"]["violations"]
+    assert "messages[0]: the conversation opens with assistant" in capsys.readouterr().out
+
+
+def test_without_a_shape_the_view_is_as_it_was_sent(tmp_path: Path) -> None:
+    _, report, view = run(tmp_path, write(tmp_path / "a.jsonl", conversation(2)))
+    assert "shape" not in report
+    assert [m["role"] for m in view] == ["system", *["user", "assistant", "tool", "assistant"] * 2][:-1]
+
+
+def thinking_loop(signature: str) -> list[dict]:
+    """A turn in Anthropic's form, recorded in the middle of its tool loop."""
+    thought = {"type": "thinking", "thinking": "First look  at it.", "signature": signature}
+    hidden = {"type": "redacted_thinking", "data": "AAAA"}
+    use = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"path": "a.py"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "pass"}
+    return [
+        {"role": "user", "content": "What is in a.py?"},
+        {"role": "assistant", "content": [thought, hidden, use]},
+        {"role": "user", "content": [result]},
+        {"role": "assistant", "content": "Nothing but pass."},
+    ]
+
+
+def test_signed_thinking_of_the_running_tool_loop_goes_back_byte_for_byte(tmp_path: Path) -> None:
+    """Case 25: whole and signed it is sent with its loop; other providers never see it."""
+    file = write(tmp_path / "a.jsonl", thinking_loop("c2lnbmF0dXJl+/="))
+    _, report, view = run(tmp_path, file, "--shape", "anthropic")
+    assert report["shape"]["violations"] == []
+    answer = next(line for line in view if line.get("role") == "assistant")
+    assert answer["content"][:2] == thinking_loop("c2lnbmF0dXJl+/=")[1]["content"][:2]
+    for shape in ("openai", "gemini", "strict"):
+        _, report, view = run(tmp_path, file, "--shape", shape)
+        assert report["shape"]["violations"] == []
+        assert "c2lnbmF0dXJl" not in json.dumps(view)
+
+
+def test_unsigned_thinking_is_never_sent(tmp_path: Path) -> None:
+    """Case 26: without its signature a block only makes the request fail."""
+    file = write(tmp_path / "a.jsonl", thinking_loop(""))
+    _, report, view = run(tmp_path, file, "--shape", "anthropic")
+    assert report["shape"]["violations"] == []
+    assert "First look" not in json.dumps(view)
