@@ -11,6 +11,13 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 from marextui.context.messages import Message, OtherPart, Part, TextPart, ToolCall, part_from_wire, part_to_wire
+from marextui.context.project_entries import (
+    ContextUpdated,
+    ProjectHidden,
+    ProjectSnapshotDropped,
+    ProjectSnapshotTaken,
+    decode_project,
+)
 
 Trigger = Literal["threshold", "manual", "overflow", "sliding", "task"]
 TurnEnd = Literal["done", "interrupted", "error", "refused"]
@@ -254,6 +261,10 @@ Entry = (
     | TurnClosed
     | NoticeLogged
     | UsageMeasured
+    | ProjectSnapshotTaken
+    | ContextUpdated
+    | ProjectSnapshotDropped
+    | ProjectHidden
 )
 
 
@@ -283,6 +294,10 @@ _KINDS: dict[str, type[Any]] = {
         TurnClosed,
         NoticeLogged,
         UsageMeasured,
+        ProjectSnapshotTaken,
+        ContextUpdated,
+        ProjectSnapshotDropped,
+        ProjectHidden,
     )
 }
 
@@ -355,6 +370,8 @@ def decode(kind: str, payload: dict[str, Any]) -> Entry:
         data["files"] = tuple(FileSeen(**f) for f in data["files"])
     elif cls is CompactionCommitted:
         data["summary"] = _summary(data["summary"])
+    else:
+        data = decode_project(cls, data)
     entry: Entry = cls(**data)
     return entry
 
@@ -363,6 +380,7 @@ __all__ = [
     "CompactionChecked",
     "CompactionCommitted",
     "CompactionUndone",
+    "ContextUpdated",
     "Entry",
     "FileSeen",
     "FilesSeen",
@@ -374,6 +392,9 @@ __all__ = [
     "OtherPart",
     "OutputStored",
     "OutputsOmitted",
+    "ProjectHidden",
+    "ProjectSnapshotDropped",
+    "ProjectSnapshotTaken",
     "ReasoningDropped",
     "Record",
     "ShortenedRef",

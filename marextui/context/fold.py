@@ -30,6 +30,15 @@ from marextui.context.entries import (
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import Message, Part, TextPart, ToolCall, canonical_json
 from marextui.context.omission import head_tail, marker, unstored_marker
+from marextui.context.project_block import prefixed
+from marextui.context.project_entries import (
+    ContextUpdated,
+    ProjectEntry,
+    ProjectHidden,
+    ProjectSnapshotDropped,
+    ProjectSnapshotTaken,
+    ProjectView,
+)
 from marextui.context.summary import render_summary
 from marextui.context.validate import repair
 
@@ -67,6 +76,8 @@ class Conversation:
     """Every turn that ended, in order."""
     files: dict[str, FileSeen]
     """Files the model has seen, in the state it saw last, the least recently seen first (case 67)."""
+    project: ProjectView
+    """The frozen project context and its updates; an undo brings an earlier one back."""
 
     def __init__(self) -> None:
         self.messages = []
@@ -82,12 +93,14 @@ class Conversation:
         self.turns = []
         self.files = {}
         self._redacted: set[str] = set()  # paths of files the log shows with placeholders
+        self.project = ProjectView()
         self._index: dict[str, int] = {}
         self._changed: set[str] = set()  # ids of messages that the view shows otherwise than the log
         self._bare = 0  # messages logged before this index go without their reasoning
         self._logged: list[int] = []  # per compaction in force: messages logged when it was committed
         self._measured_at = 0  # messages logged when `measured` was
         self._measures: list[tuple[UsageMeasured | None, int]] = []  # per compaction: the count it made void
+        self._projects: list[ProjectView] = []  # per compaction in force: the project context before it
         self._history: tuple[Message, ...] | None = None
 
     def apply(self, entry: Entry) -> None:
@@ -103,25 +116,32 @@ class Conversation:
                     self.messages.append(message)
             case OutputStored(ref):
                 self.stored[(ref.message_id, ref.part)] = ref
-            case OutputsOmitted(_, refs):
+            case OutputsOmitted(_, refs, why):
                 for ref in refs:
                     self.omitted.setdefault((ref.message_id, ref.part), ref)
                     self._rewritten(ref.message_id)
+                if why in ("repeat", "room"):
+                    self.project = self.project.rewritten("reduction")
             case InputsOmitted(_, inputs):
                 for given in inputs:
                     self.inputs.setdefault((given.message_id, given.call), {}).setdefault(given.path, given)
                     self._rewritten(given.message_id)
+                self.project = self.project.rewritten("reduction")
             case TextsShortened(_, texts):
                 for cut in texts:
                     self.shortened[(cut.message_id, cut.part)] = cut
                     self._rewritten(cut.message_id)
+                self.project = self.project.rewritten("reduction")
             case ReasoningDropped(_, before):
                 self._bare = max(self._bare, self._index.get(before, 0))
                 self._rewritten()
+                self.project = self.project.rewritten("reduction")
             case CompactionCommitted():
                 self.compactions.append(entry)
                 self._logged.append(len(self.messages))
                 self._measures.append((self.measured, self._measured_at))
+                self._projects.append(self.project)
+                self.project = self.project.rewritten("compaction")
                 self.cycle = max(self.cycle, entry.cycle)
                 self.measured = None
             case CompactionUndone(cycle):
@@ -132,6 +152,8 @@ class Conversation:
                     self.compactions = [self.compactions[i] for i in live]
                     self._logged = [self._logged[i] for i in live]
                     self._measures = [self._measures[i] for i in live]
+                    self.project = self._projects[first_undone]
+                    self._projects = [self._projects[i] for i in live]
             case TurnOpened(turn):
                 self.turn = max(self.turn, turn)
                 self.open_turn = True
@@ -144,8 +166,20 @@ class Conversation:
                 self._measured_at = len(self.messages)
             case FilesSeen():
                 self._seen(entry)
+            case ProjectSnapshotTaken() | ContextUpdated() | ProjectSnapshotDropped() | ProjectHidden():
+                self._project(entry)
             case _:
                 pass  # notices are for people: never part of a view (case 49)
+
+    def _project(self, entry: ProjectEntry) -> None:
+        """A decision about the project context; what was counted holds on unless something sent before changes.
+
+        A new update does not: it stands in a message that was not sent yet.
+        """
+        before, self.project = self.project, self.project.after(entry)
+        alike = before.block == self.project.block and before.heads == self.project.heads
+        if not alike and not isinstance(entry, ContextUpdated):
+            self.measured = None
 
     def _seen(self, entry: FilesSeen) -> None:
         if entry.redacted:
@@ -242,7 +276,11 @@ class Conversation:
             pending = self.pending()
             if pending is not None:
                 view.append(pending)
-        view.extend(self._marked(m) for m in self.messages[start:])
+        heads = self.project.heads
+        for message in self.messages[start:]:
+            shown = self._marked(message)
+            head = heads.get(message.id, "")
+            view.append(replace(shown, content=prefixed(shown.content, head)) if head else shown)
         return repair(view, closed=not self.open_turn)[0]
 
     def _cut(self) -> tuple[int, CompactionCommitted | None]:

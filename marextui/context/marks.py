@@ -10,3 +10,9 @@ CONTEXT_UPDATE_OPEN = '<context_update from="loki">'
 
 CONTEXT_UPDATE_CLOSE = "</context_update>"
 """Closing tag of such a block."""
+
+PROJECT_OPEN = "<project_context>"
+"""Opening tag of the project block at the head of the first user message (L51)."""
+
+PROJECT_CLOSE = "</project_context>"
+"""Closing tag of that block."""
