@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from marextui import paths
+from marextui.context.redaction import redact
 from marextui.engine.archive import LATEST, NEW
 from marextui.settings import Settings, SettingsProblem, load_settings
 from marextui.store.database import StoreError
@@ -105,13 +106,20 @@ def _wanted(options: argparse.Namespace) -> str:
     return NEW
 
 
+class CleanFormatter(logging.Formatter):
+    """Log lines and tracebacks without secrets (I10): an exception quotes what it stumbled over."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
 def _log_to_file() -> None:
     """Our own log goes to a small rotating file, never to the screen; a read-only home only means no log."""
     folder = paths.data_dir() / "logs"
     with contextlib.suppress(OSError):
         paths.ensure_private(folder)
         handler = logging.handlers.RotatingFileHandler(folder / "marextui.log", maxBytes=1_000_000, backupCount=2)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(CleanFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logging.getLogger("marextui").addHandler(handler)
     logging.getLogger("marextui").propagate = False
 

@@ -8,10 +8,11 @@ being a secret, because code assigns to such names all day long.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from marextui.context.secret_forms import FORMS
+from marextui.context.secret_places import cookie_spans
 from marextui.context.secret_values import holds_secrets, is_secret_value
 
 _SHORT, _LONG = 16, 64
@@ -34,11 +35,12 @@ def redact(text: str) -> str:
 
     Placeholders, variables, type annotations and code expressions are left alone.
     """
-    text = _private_keys(text)
+    text = _key_tails(_private_keys(text))
     for form in FORMS:
         spans = [m.span("secret") for m in form.found_in(text) if "[redacted:" not in m.group("secret")]
         if spans:
             text = _replaced(text, form.kind, spans)
+    text = _replaced(text, "cookie", cookie_spans(text))
     return _assignments(text)
 
 
@@ -92,21 +94,63 @@ def _private_keys(text: str) -> str:
     return "".join((*out, text[at:]))
 
 
+_KEY_LINE = re.compile(r"[^\n]{0,80}?(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}={0,2}[\"'\\nr +,]{0,8}")
+_TAIL_LINES = 200
+"""Most lines of a key looked at above its last line."""
+
+
+def _key_tails(text: str) -> str:
+    """The end of a private key whose beginning was cut off: whole lines of base64 above its last line."""
+    if "PRIVATE KEY" not in text:
+        return text
+    spans: list[tuple[int, int]] = []
+    for mark in _PEM_MARK.finditer(text):
+        if mark.group(1) != "END":
+            continue
+        first = end = text.rfind("\n", 0, mark.start())
+        for n in range(_TAIL_LINES):
+            above = text.rfind("\n", 0, first) if first > 0 else -1
+            line = text[above + 1 : first].rstrip("\r")
+            # the last line of a key is as long as is left over
+            if first < 0 or not (_KEY_LINE.fullmatch(line) or (n == 0 and _LAST_LINE.fullmatch(line))):
+                break
+            first = above
+        if first < end and _KEY_LINE.search(text[first + 1 : end]):
+            spans.append((first + 1, end))
+    return _replaced(text, "private key", spans)
+
+
+_LAST_LINE = re.compile(r"[^\n]{0,80}?(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{1,64}={0,2}[\"'\\nr +,]{0,8}")
+
+
 def _is_code(body: str) -> bool:
     return ('"' in body or "'" in body) and not re.search(r"[A-Za-z0-9+/=]{16}", body)
 
 
-_WORD = r"(?P<word>pass(?:word|wd|phrase|wort)|pwd|mot[ _-]de[ _-]passe|contrase[nñ]a|secret|credential|token|key)"
-_SUFFIX = r"(?P<suffix>[\w-]{0,40}+)"
+_WORD = (
+    r"(?P<word>pass(?:word|wd|phrase|wort|(?![a-z]|-[a-z]))|pwd|mot[ _-]de[ _-]passe|contrase[nñ]a|kennwort|wachtwoord"
+    r"|senha|пароль|密码|密碼|パスワード|비밀번호|psk(?![a-z])|secret|credential|token|key)"
+)
+_NEEDLES = (
+    *("pass", "pwd", "mot", "contrase", "kennwort", "wachtwoord", "senha", "пароль", "密码", "密碼", "パスワード"),
+    *("비밀번호", "psk", "secret", "credential", "token", "key"),
+)
+"""How the words begin: text is searched for these first, which is a great deal faster."""
+_SUFFIX = r"(?P<suffix>(?:(?![是为は])[\w-]){0,40}+)"
 _NAME = re.compile(_WORD + _SUFFIX)
+_IS = r"[ \t]{1,3}(?:is|was|est|ist|lautet|es|é|è)[ \t]{0,2}:?[ \t]{1,3}|[ \t]{0,2}[是为は][ \t]{0,2}"
+_SIGN = r"\\{0,3}[\"'`*]{0,3}[)\]]?[ \t]{0,8}(?:=>|:=|==?|[:：])[ \t]{0,8}"
+_ARGUMENT = r"[\"'][ \t]{0,4},[ \t]{0,4}(?=[\"'])"
 _ASSIGNED = re.compile(
-    _WORD + _SUFFIX + r"(?P<op>\\{0,3}[\"'`*]{0,3}[)\]]?[ \t]{0,8}(?:=>|:=|==?|:)[ \t]{0,8}"
-    r"|[ \t]{1,3}(?:is|was|est)[ \t]{0,2}:?[ \t]{1,3}|[ \t]{1,4})(?P<quote>\\{0,3}[\"'`])?"
+    _WORD + _SUFFIX + rf"(?P<op>{_SIGN}|{_ARGUMENT}|{_IS}|[ \t]{{1,4}})" + r"(?P<quote>\\{0,3}[\"'`])?"
 )
 _BARE = re.compile(r"[^\s\"'`,;&|(){}\[\]<>]{4,4096}+")
 _QUOTED_MAX = 4096
 _LEFT = 48
-_LEFT_NAME = re.compile(r"[\w.-]*\Z")
+_LEFT_NAME = re.compile(
+    r"(?:(?i:api|access|auth|secret|private|license|signing|encryption|account|master|service|shared) )?[\w.-]*\Z"
+)
+_OWN_PASS = re.compile(r"(?:db|user|smtp|mail|ftp|mysql|pg|root|admin)\Z", re.IGNORECASE)
 
 
 def _lower(text: str) -> str:
@@ -116,7 +160,7 @@ def _lower(text: str) -> str:
 
 
 def _kind(word: str) -> str:
-    return "password" if word.startswith(("pass", "pwd", "mot", "contra")) else "secret"
+    return "secret" if word.startswith(("secret", "credential", "token", "key")) else "password"
 
 
 _FULL_OF_NAMES = 200
@@ -129,15 +173,20 @@ def _assignments(text: str) -> str:
     out: list[str] = []
     at = passed = 0
     known: dict[tuple[str, str, bool, bool], bool] = {}
-    for found in _ASSIGNED.finditer(lowered):
+    for found in _named(lowered):
         word = found.group("word")
         if found.start() < passed or not holds_secrets(word, found.group("suffix")):
             continue
         left = _LEFT_NAME.search(text, max(0, found.start() - _LEFT), found.start())
-        name = (left.group() if left else "") + text[found.start() : found.start("op")]
+        before = left.group() if left else ""
+        if word in ("pass", "psk") and before[-1:].isalpha() and not _OWN_PASS.search(before):
+            continue  # compass, bypass
+        name = before + text[found.start() : found.start("op")]
         op, start = found.group("op"), found.end()
         flag = not op.strip()
         if flag and not name.startswith("--"):
+            continue
+        if "," in op and not _is_quoted_name(text, found.start() - len(before), name):
             continue
         quoted = found.group("quote") is not None
         value = _value(text, start, found.group("quote") or "")
@@ -151,6 +200,29 @@ def _assignments(text: str) -> str:
         elif len(value) > _FULL_OF_NAMES:
             passed = start + len(value)
     return "".join((*out, text[at:]))
+
+
+def _named(lowered: str) -> Iterator[re.Match[str]]:
+    """What may be an assignment to a telling name, in order."""
+    places = sorted({m for needle in _NEEDLES for m in _places(lowered, needle)})
+    end = 0
+    for at in places:
+        found = _ASSIGNED.match(lowered, at) if at >= end else None
+        if found is not None:
+            end = found.end()
+            yield found
+
+
+def _places(text: str, needle: str) -> Iterator[int]:
+    at = text.find(needle)
+    while at >= 0:
+        yield at
+        at = text.find(needle, at + 1)
+
+
+def _is_quoted_name(text: str, start: int, name: str) -> bool:
+    """Whether `name` stands in quotes alone, as in `setdefault("DB_PASSWORD", "…")`, and is written like a setting."""
+    return start > 0 and text[start - 1] in "\"'" and ("_" in name or name.isupper() or name.lower().endswith("word"))
 
 
 def _value(text: str, start: int, quote: str) -> str:

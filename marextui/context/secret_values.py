@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 import re
 from collections import Counter
@@ -24,7 +26,8 @@ _NOT_HELD = re.compile(
 """Endings of a name that make it tell about the secret instead of holding it: `token_type`, `secretName`, `tokens`."""
 
 _KEY_OF = re.compile(
-    r"(?:api|access|account|auth|private|secret|signing|encryption|master|service|shared)[_.-]?\Z",
+    r"(?:api|access|account|auth|private|secret|signing|encryption|master|service|shared|app|application|session|license"
+    r"|webhook|deploy|storage|hmac|jwt|csrf|admin)[_. -]?\Z",
     re.IGNORECASE,
 )
 """What makes the word key one that opens something."""
@@ -59,7 +62,36 @@ def looks_random(value: str) -> bool:
 
 def is_header_value(value: str) -> bool:
     """True for what follows `Authorization: Bearer`, unless it is a variable or a word."""
-    return not _STAND_IN.match(value) and not _IDENTIFIER.fullmatch(value) and not _DOTTED.fullmatch(value)
+    return not _STAND_IN.match(value) and not _IDENTIFIER.fullmatch(value) and not _is_expression(value)
+
+
+def _is_expression(value: str) -> bool:
+    """`config.token`, `user.name()`: names joined by dots; a random token may have dots too, and long random parts."""
+    if not _DOTTED.fullmatch(value):
+        return False
+    return not any(len(part) >= 12 and looks_random(part) for part in value.split("."))
+
+
+def is_published(value: str) -> bool:
+    """False for the keys that manuals show (they end in EXAMPLE)."""
+    return "EXAMPLE" not in value
+
+
+def is_login_pair(value: str) -> bool:
+    """True for base64 of `user:password`."""
+    try:
+        pair = base64.b64decode(value, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return False
+    user, colon, password = pair.partition(":")
+    return bool(user and colon and password) and pair.isprintable() and not _STAND_IN.match(password)
+
+
+def is_typed_password(value: str) -> bool:
+    """True for a value in the place of a password, when it is neither a stand-in nor a plain word or name."""
+    if _STAND_IN.match(value) or _IDENTIFIER.fullmatch(value) or _is_expression(value) or _VERSION.fullmatch(value):
+        return False
+    return any(c.isdigit() for c in value) or bool(re.search(r"[^\w\s./:,-]", value))
 
 
 def is_url_password(value: str) -> bool:
@@ -80,16 +112,18 @@ def is_secret_value(name: str, word: str, value: str, *, quoted: bool, setting: 
     `quoted`: it stood in quotes, so it is a text and no expression. `setting`: written as in a settings file or a
     command line (`NAME=value`, `--name value`), where a value needs no quotes.
     """
-    strong = word.startswith(("pass", "pwd", "mot", "contra", "secret", "credential"))
-    if len(value) < ((4 if quoted else 6) if strong else 12) or name.upper() in {"PWD", "OLDPWD"}:
+    strong = not word.startswith(("token", "key"))
+    if len(value) < ((4 if quoted else 6) if strong else 12) or name in {"PWD", "OLDPWD"}:
         return False
     if _STAND_IN.match(value) or not holds_secrets(word, name[name.lower().rfind(word) + len(word) :]):
         return False
     before = name[: name.lower().rfind(word)]
+    if word == name.lower() == "pass" and not quoted and not setting:
+        return False  # `PASS: tests/test_1.py`
     if word == "key" and not _KEY_OF.search(before):
         return False
     letters, digits = any(c.isalpha() for c in value), any(c.isdigit() for c in value)
-    if _DOTTED.fullmatch(value) or (_VERSION.fullmatch(value) and not letters):
+    if _is_expression(value) or (_VERSION.fullmatch(value) and not letters):
         return False
     if not strong:
         return " " not in value and not _IDENTIFIER.fullmatch(value) and looks_random(value)

@@ -18,6 +18,7 @@ from marextui.context.memory import MemoryEntry, durable_facts
 from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced
+from marextui.context.redacted import redacted_message
 from marextui.context.summary import SummaryRejected, render_summary
 from marextui.engine.bus import Bus
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice
@@ -139,7 +140,7 @@ class Compactor:
         started = self.clock.monotonic()
         kept = session.conversation.shown()
         cut, trigger = plan.cut, plan.trigger
-        span = kept[: cut.index]
+        span = await asyncio.to_thread(_clean, kept[: cut.index])
         cycle = session.conversation.cycle + 1
         version = session.version
         live = session.conversation.compactions
@@ -198,7 +199,9 @@ class Compactor:
     async def _known_for_certain(self, session: Session, cut: str, room: int) -> str:
         """What stands beside the summary of everything before `cut`, in `room` tokens (issue section 2)."""
         messages = session.conversation.messages
-        before = messages[: next((i for i, m in enumerate(messages) if m.id == cut), 0)]
+        before = await asyncio.to_thread(
+            _clean, messages[: next((i for i, m in enumerate(messages) if m.id == cut), 0)]
+        )
         chars = room * CHARS_PER_TOKEN
         while chars > LEAST_SUMMARY_CHARS:
             text = await asyncio.to_thread(beside, before, max_chars=chars)
@@ -300,6 +303,11 @@ class Compactor:
 def goal_of(threshold: float) -> float:
     """Tokens at which an automatic reduction must end, with such a threshold (I3, hysteresis; case 14)."""
     return GOAL_SHARE * threshold
+
+
+def _clean(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """`messages` without secrets: what is taken out of its sentence could not be told for a secret any more (I10)."""
+    return tuple(map(redacted_message, messages))
 
 
 def _pending_tokens(session: Session) -> int:

@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+from marextui.context.redaction import redact
 from marextui.paths import ensure_private
 
 KEEP = 1_000
@@ -18,8 +19,10 @@ def _private(path: str, flags: int) -> int:
 
 
 class PromptHistory:
-    """Prompts and a place in them. `path` None: kept in memory only. A file that cannot be read or written costs the
-    memory of earlier prompts, never the prompt itself; `problem` then says so.
+    """Prompts and a place in them. `path` None: kept in memory only; the file is without secrets (I10).
+
+    A file that cannot be read or written costs the memory of earlier prompts, never the prompt itself; `problem` then
+    says so.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -62,6 +65,9 @@ class PromptHistory:
         except OSError as error:
             self.problem = f"The prompt could not be added to the history: {error}"
 
+    def _append(self, path: Path, prompt: str) -> None:
+        self._write(path, json.dumps(redact(prompt)) + "\n", "a")
+
     async def add(self, prompt: str) -> None:
         """Remember a sent prompt (a repetition of the last one is not kept twice)."""
         self._at = None
@@ -69,7 +75,7 @@ class PromptHistory:
             return
         self.entries.append(prompt)
         if self._path is not None:
-            await asyncio.to_thread(self._write, self._path, json.dumps(prompt) + "\n", "a")
+            await asyncio.to_thread(self._append, self._path, prompt)
 
     def older(self, draft: str) -> str | None:
         """The prompt before the one shown; None at the oldest. The first call remembers `draft`."""

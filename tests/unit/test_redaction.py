@@ -155,6 +155,14 @@ HOSTILE = {
     "logins": "login a password ",
     "identifiers": "password=" + "a" * 4000 + "!1",
     "blanks": "password" + " " * 50,
+    "commands": "curl login mysql -p zip ",
+    "cookies": "Cookie: a=",
+    "fields": "name: token ",
+    "doors": "://a:b@",
+    "ends of keys": "-----END PRIVATE KEY-----\n",
+    "bodies of keys": "a" * 64 + "\n",
+    "phrases": "phrase: able ",
+    "hashes": "$1$a$",
 }
 
 
