@@ -7,6 +7,7 @@ a share of its own: a part that grows never takes room from another, which would
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,11 @@ AGENTS_SHARE, INDEX_SHARE, TRACKERS_SHARE, DESCRIPTION_SHARE = 2, 4, 8, 8
 
 TITLE_CHARS, HOOK_CHARS, VALUE_CHARS, UNIT_CHARS, LINE_CHARS = 80, 160, 120, 24, 400
 
+NAME_CHARS = 48
+INDEX_NAME = "index"
+"""The page file that holds a person's own words above the index; no page of its own."""
+
+_NAME = re.compile(rf"[\w-]{{1,{NAME_CHARS}}}")
 _PAGE_LINE = re.compile(r"[ \t]*(?:[-*+][ \t]+)?(\[[^\n]*?\]\(([\w.-]+\.md)\)[^\n]*)")
 
 
@@ -147,6 +153,17 @@ def _names(agents: Sequence[tuple[str, str]]) -> str:
 def _short(text: str, limit: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def is_name(text: str) -> bool:
+    """Whether `text` can be the name of a page or tracker as it stands: safe as a file name everywhere."""
+    return bool(_NAME.fullmatch(text))
+
+
+def plain_name(text: str) -> str:
+    """The name for what a person or model wrote: small letters, digits, dashes; "" when nothing is left."""
+    word = unicodedata.normalize("NFKC", text).strip().lower().removesuffix(".md").removesuffix(".toml")
+    return re.sub(r"[^\w]+", "-", word).strip("-")[:NAME_CHARS].strip("-")
 
 
 def page_line(page: Page) -> str:

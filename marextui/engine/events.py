@@ -321,7 +321,7 @@ class PermissionAsked:
     request_id: str
     call_id: str
     tool: str
-    kind: Literal["edit", "write", "bash", "outside"]
+    kind: Literal["edit", "write", "bash", "outside", "memory"]
     title: str
     detail: str
     scope: str

@@ -25,7 +25,7 @@ from marextui.engine.events import (
 from marextui.engine.permissions import Decision
 from marextui.settings import Settings
 
-KINDS = frozenset({"edit", "write", "bash", "outside"})
+KINDS = frozenset({"edit", "write", "bash", "outside", "memory"})
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from marextui.context.redaction import redact
+from marextui.store.project_folder import ensure_marex
 
 NAME = "usage.jsonl"
 
@@ -33,13 +34,7 @@ class UsageJournal:
         line = {key: redact(value) if isinstance(value, str) else value for key, value in line.items()}
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         data = text.encode("utf-8", "backslashreplace")
-        folder = self.path.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with (folder / ".gitignore").open("x", encoding="utf-8") as ignore:
-                ignore.write("*\n")
-        except FileExistsError:
-            pass
+        ensure_marex(self.path.parent)
         # A link is refused: a cloned repository must not make us write to a file elsewhere.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         handle = os.open(self.path, flags, 0o600)

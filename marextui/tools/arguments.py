@@ -28,6 +28,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "length": ("limit", "count"),
     "content_id": ("id", "omitted_id", "omission_id", "contentId"),
     "query": ("search", "pattern"),
+    "name": ("slug", "page", "tracker", "title", "file", "file_path", "path"),
 }
 """Other names models use for a parameter; one is taken only when the tool has no parameter of that very name."""
 
@@ -137,6 +138,8 @@ def _value(value: Any, kind: str) -> Any:
     if kind == "string":
         if isinstance(value, str):
             return value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)  # small models write a number bare
         raise ArgumentError(f"must be a string, not {_kind(value)}")
     if kind == "integer":
         if isinstance(value, int) and not isinstance(value, bool):

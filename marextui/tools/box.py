@@ -111,9 +111,14 @@ def _verdict(need: PermissionNeed | None) -> tuple[str, str] | None:
 
 
 def default_toolbox(
-    root: Path, *, bash_timeout: int, read_state: ReadState | None = None, clock: Clock | None = None
+    root: Path,
+    *,
+    bash_timeout: int,
+    read_state: ReadState | None = None,
+    clock: Clock | None = None,
+    more: Sequence[Tool] = (),
 ) -> Box:
-    """The nine tools on the project at `root`.
+    """The nine tools on the project at `root`, then `more`.
 
     `bash_timeout` is the default of Bash in seconds (at most 600). `read_state` is what Read has shown in this
     conversation; the engine keeps it, so that it outlives compactions and restarts (case 67).
@@ -132,5 +137,6 @@ def default_toolbox(
             Bash(workspace, default_timeout=bash_timeout, clock=clock),
             ReadOmittedContent(),
             Recall(),
+            *more,
         )
     )

@@ -17,6 +17,8 @@ _SUBJECTS: dict[str, tuple[str, ...]] = {
     "write": ("file_path",),
     "bash": ("command",),
     "readomittedcontent": ("content_id",),
+    "memorypage": ("name",),
+    "tracker": ("name",),
 }
 _ANY = ("file_path", "path", "command", "pattern", "query", "content_id", "url", "name")
 
@@ -40,6 +42,8 @@ def title(name: str, arguments: str) -> str:
         where = next((v for k in ("path", *ALIASES["path"]) if isinstance(v := given.get(k), str) and v.strip()), "")
         if about and where.strip() not in {"", ".", "./"}:
             about += f" in {_one_line(where)}"
+    if name.lower() in {"memorypage", "tracker"} and isinstance(given.get("action"), str):
+        about = f"{given['action']} {about}"
     if name.lower() == "read" and about and isinstance(given.get("offset"), int):
         about += f" from line {given['offset']}"
     return _one_line(f"{name} {about}")

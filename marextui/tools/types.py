@@ -35,7 +35,7 @@ class PermissionNeed:
     `kind` is not asked twice. `diff` is a unified diff for Edit and Write, "" otherwise.
     """
 
-    kind: Literal["edit", "write", "bash", "outside"]
+    kind: Literal["edit", "write", "bash", "outside", "memory"]
     title: str
     detail: str
     scope: str

@@ -39,6 +39,7 @@ _WANTS = {
     "write": "wants to write a file",
     "bash": "wants to run a command",
     "outside": "wants to reach outside the project",
+    "memory": "wants to change what is remembered of this project",
 }
 
 
