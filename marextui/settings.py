@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import tomli_w
 
+from marextui.context.sections import SECTIONS
 from marextui.context.strategies import StrategyName
 from marextui.private_files import ensure_private, write_private
 from marextui.settings_schema import BY_NAME, SCHEMA, SWITCHES, Refused, Setting, from_env, from_toml
@@ -35,6 +36,7 @@ class Settings:
     compact_at: float = 0.65
     auto_compress: bool = True
     compact_strategy: StrategyName = "anchored"
+    summary_sections: tuple[str, ...] = SECTIONS
     beside_tokens: int | None = None
     omit_after_turns: int = 1
     memory_retention_days: int = 30
@@ -90,7 +92,7 @@ def write_setting(config_file: Path, key: str, value: str | int | float | bool |
     not valid TOML (it is left alone), OSError when the disk refuses.
     """
     setting = BY_NAME.get(key)
-    if setting is None or setting.type == "table of texts":
+    if setting is None or setting.type in ("table of texts", "list of texts"):
         raise ValueError(f"{key} is not a setting that can be written")
     if value is not None:
         try:
@@ -121,9 +123,14 @@ def settings_table() -> list[tuple[str, str, str, str, str]]:
 
 
 def _default_text(setting: Setting) -> str:
-    if setting.default in (None, "", {}):
-        return ""
-    return str(setting.default).lower() if isinstance(setting.default, bool) else str(setting.default)
+    return "" if setting.default in (None, "", {}) else _said(setting.default)
+
+
+def _said(value: object) -> str:
+    """A value as messages and tables write it."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _short(path: Path) -> str:
@@ -169,7 +176,7 @@ class _Loading:
         if setting.secret or value in ("", {}, None):
             used = "it is ignored"
         else:
-            used = f"{str(value).lower() if isinstance(value, bool) else value} is used"
+            used = f"{_said(value)} {'are' if isinstance(value, tuple) else 'is'} used"
         self.problem(setting.key, where, f"{name} {reason}; {used}.")
 
     def off(self, setting: Setting) -> None:

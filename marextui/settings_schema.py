@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB
 from marextui.context.omission import DEFAULT_RETENTION_DAYS, retention_days
+from marextui.context.sections import SECTIONS, check_sections
 from marextui.context.strategies import STRATEGY_NAMES
 
-Kind = Literal["text", "whole number", "number", "yes/no", "on/off", "on/full/off", "table of texts"]
+Kind = Literal["text", "whole number", "number", "yes/no", "list of texts", "on/off", "on/full/off", "table of texts"]
 
 SWITCHES = frozenset({"on/off", "on/full/off"})
 """Kinds that any value but their own words switches off (L1, L30)."""
@@ -78,6 +79,13 @@ def _one_of(*names: str) -> Callable[[str], None]:
     return check
 
 
+def _sections(value: tuple[str, ...]) -> None:
+    try:
+        check_sections(value)
+    except ValueError as problem:
+        raise Refused(str(problem)) from None
+
+
 def _http_url(value: str) -> None:
     if value and not re.match(r"https?://[^\s/]", value, re.IGNORECASE):
         raise Refused("must be an address that starts with http:// or https://")
@@ -124,6 +132,14 @@ SCHEMA: tuple[Setting, ...] = (
         "anchored: merge each new part into the summary, in code; regenerative: have the model write all of it anew",
         check=_one_of(*STRATEGY_NAMES),
         aliases=("compactStrategy",),
+    ),
+    Setting(
+        "summary_sections",
+        "list of texts",
+        SECTIONS,
+        'Headings of the summary in order; one of your own is written "Title: what belongs there"',
+        check=_sections,
+        aliases=("summarySections",),
     ),
     Setting(
         "beside_tokens",
@@ -238,6 +254,10 @@ def from_toml(setting: Setting, value: Any) -> Any:
     if setting.type == "text":
         if not isinstance(value, str):
             raise Refused(f"must be a text in quotes, not {_shown(setting, value)}")
+    elif setting.type == "list of texts":
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise Refused(f"must be a list of texts in square brackets, not {_shown(setting, value)}")
+        return _checked(setting, tuple(value))
     elif setting.type == "yes/no":
         if not isinstance(value, bool):
             raise Refused(f"must be true or false, not {_shown(setting, value)}")
@@ -262,6 +282,8 @@ def from_env(setting: Setting, value: str) -> Any:
         return _switched(setting, value)
     if setting.type == "text":
         return _checked(setting, value)
+    if setting.type == "list of texts":
+        return _checked(setting, tuple(part.strip() for part in text.split(",")))
     if setting.type == "yes/no":
         if text.lower() not in _YES | _NO:
             raise Refused(f"must be on or off, not {_shown(setting, value)}")
@@ -295,6 +317,8 @@ def _checked(setting: Setting, value: Any) -> Any:
         try:
             setting.check(value)
         except Refused as reason:
+            if setting.type == "list of texts":  # the reason names the wrong entry
+                raise
             raise Refused(f"{reason}, not {_shown(setting, value)}") from None
     return value
 

@@ -22,7 +22,7 @@ from marextui.context.fold import fold
 from marextui.context.probes import Check, Probe, ProbeResult, check_probes, checklist, extract_probes
 from marextui.context.refetch import FetchReport, fetch_reports
 from marextui.context.search import Doc
-from marextui.context.summary import SECTIONS
+from marextui.context.sections import SECTIONS
 
 QUIZ_LIMIT = 20
 """Questions that `/probe` asks: their answers must fit one reply."""

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
-from marextui.context.section_titles import canonical_title, is_files, plain
+from marextui.context.section_titles import canonical_title, plain
+from marextui.context.sections import rule_of, value_of
 from marextui.context.summary_render import item_line, render_sections
-
-_REPLACED_SECTIONS = frozenset({"current state", "next steps"})
 
 _FILLER_WORDS = """
     a an the to of for in on at by with and or we i it is are be will shall should must use uses using used keep set
@@ -186,26 +185,31 @@ def fuse(earlier: Summary | None, new: Summary, *, cycle: int) -> Summary:
     order: dict[str, str] = {}
     for section in (*new.sections, *(earlier.sections if earlier else ())):
         order.setdefault(canonical_title(section.title), section.title)
-    before = {canonical_title(s.title): s.items for s in (earlier.sections if earlier else ())}
-    after = {canonical_title(s.title): _clamped(s.items, cycle) for s in new.sections}
+    before = _by_title(earlier.sections if earlier else ())
+    after = {key: _clamped(items, cycle) for key, items in _by_title(new.sections).items()}
     told = [i.text for key in ("current state", "files modified", "decisions made") for i in after.get(key, ())]
     sections = []
     for key, title in order.items():
         old = before.get(key, ())
         archived = {(i.text, i.status) for i in old if i.status != "active"}
         fresh = [i for i in after.get(key, ()) if (i.text, i.status) not in archived]
-        if is_files(title):
+        rule = rule_of(title)
+        if rule == "by path":
             merged = _fuse_files(old, fresh)
-        elif key in _REPLACED_SECTIONS:
-            merged = _fuse_replaced(old, fresh, steps=key == "next steps", told=told)
+        elif rule in ("replaced", "steps"):
+            merged = _fuse_replaced(old, fresh, steps=rule == "steps", told=told)
         else:
-            merged = _fuse_appended(old, fresh, supersede=key == "decisions made")
+            merged = _fuse_appended(old, fresh, supersede=rule != "appended")
         sections.append(SummarySection(title, tuple(merged)))
     return Summary(tuple(sections))
 
 
-_VALUE = {"session intent": 6, "decisions made": 5, "next steps": 4, "current state": 4, "files modified": 3}
-"""How long a section's items resist being folded out; one point outweighs one cycle of age."""
+def _by_title(sections: Iterable[SummarySection]) -> dict[str, list[SummaryItem]]:
+    """The items of `sections` by canonical title: a model may write two headings that mean the same."""
+    found: dict[str, list[SummaryItem]] = {}
+    for section in sections:
+        found.setdefault(canonical_title(section.title), []).extend(section.items)
+    return found
 
 
 def fit(summary: Summary, cap_chars: int) -> tuple[Summary, tuple[SummaryItem, ...]]:
@@ -223,9 +227,9 @@ def fit(summary: Summary, cap_chars: int) -> tuple[Summary, tuple[SummaryItem, .
 
     def rank(place: tuple[int, int]) -> tuple[int, int, int, int]:
         item = item_at(place)
-        key = canonical_title(summary.sections[place[0]].title)
-        keep = {"session intent": 2, "next steps": 1}.get(key, 0) if place[1] == 0 else 0
-        return keep, _VALUE.get(key, 1) - (newest - item.last_cycle), item.last_cycle, place[1]
+        title = summary.sections[place[0]].title
+        keep = {"session intent": 2, "next steps": 1}.get(canonical_title(title), 0) if place[1] == 0 else 0
+        return keep, value_of(title) - (newest - item.last_cycle), item.last_cycle, place[1]
 
     dropped: set[tuple[int, int]] = set()
     inactive = [p for p in places if item_at(p).status != "active"]

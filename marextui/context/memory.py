@@ -281,7 +281,12 @@ _POLICY = re.compile(
     r"|\b(?:impossible|incapable|interdit) d(?:e |['’])(?:lire|écrire|accéder|ouvrir|lancer|exécuter)",
     re.IGNORECASE,
 )
-_LABELS = {"session intent": "Intent", "decisions made": "Decision", "files modified": "File"}
+_LABELS = {
+    "session intent": "Intent",
+    "decisions made": "Decision",
+    "files modified": "File",
+    "requirements": "Requirement",
+}
 
 
 def admissible(fact: str) -> bool:

@@ -17,8 +17,8 @@ from marextui.context.fusion import fit
 from marextui.context.language import detect_language
 from marextui.context.messages import Message, ToolCall
 from marextui.context.redaction import redact
-from marextui.context.section_titles import canonical_title, plain
-from marextui.context.summary import SECTIONS
+from marextui.context.section_titles import plain
+from marextui.context.sections import SECTIONS, place_for
 
 _LABELS = {
     "created": "created",
@@ -206,20 +206,25 @@ class _Reader:
             parts.append(self.labels["failed_edit"] + again)
         return ", ".join(parts)
 
-    def decisions(self, intents: Sequence[SummaryItem]) -> list[SummaryItem]:
+    def demands(self, intents: Sequence[SummaryItem]) -> list[SummaryItem]:
+        """What the user demanded, quoted, unless it stands in `intents`."""
         shown = "\n".join(i.text for i in intents)
         found: dict[str, SummaryItem] = {}
         for message in self.told:
             for constraint in user_constraints(message)[:_CONSTRAINTS] if _is_request(message) else ():
                 if " ".join(constraint.split()) not in shown:
                     found[plain(constraint)] = self.item(f"“{_short(constraint, _DECISION)}”", message.id)
-            if message.role == "assistant":
-                for sentence in sentences(message.text):
-                    if _DECIDED.search(sentence) and 15 <= len(sentence) <= 400:
-                        found.setdefault(plain(sentence), self.item(_short(sentence, _DECISION), message.id))
-        quoted = [i for i in found.values() if i.text.startswith("“")]
-        own = [i for i in found.values() if not i.text.startswith("“")]
-        return quoted + own[-max(3, _DECISIONS - len(quoted)) :]
+        return list(found.values())
+
+    def decisions(self, demands: Sequence[SummaryItem]) -> list[SummaryItem]:
+        """What the assistant chose, beside the user's `demands`."""
+        quoted = {plain(i.text) for i in demands}
+        found: dict[str, SummaryItem] = {}
+        for message in self.told:
+            for sentence in sentences(message.text) if message.role == "assistant" else ():
+                if _DECIDED.search(sentence) and 15 <= len(sentence) <= 400 and plain(sentence) not in quoted:
+                    found.setdefault(plain(sentence), self.item(_short(sentence, _DECISION), message.id))
+        return list(found.values())[-max(3, _DECISIONS - len(demands)) :]
 
     def state(self) -> list[SummaryItem]:
         runs: dict[str, SummaryItem] = {}
@@ -321,22 +326,21 @@ def offline_summary(
     change succeeded, read files apart. Decisions Made: constraints quoted from the user, choices stated by the
     assistant. Current State: last commands with exit code, last error line and test counts; the last answer. Next
     Steps: the request still open, verbatim, and open to-do entries. What a custom list of `sections` has no place for
-    goes to its last one. Secrets are redacted.
+    goes to the one that comes nearest (`sections.place_for`). Secrets are redacted.
     """
     reader = _Reader(span, cycle)
     intents = reader.intents()
+    demands = reader.demands(intents)
     built = {
         "session intent": intents,
         "files modified": reader.files(),
-        "decisions made": reader.decisions(intents),
+        "requirements": demands,
+        "decisions made": reader.decisions(demands),
         "current state": reader.state(),
         "next steps": reader.next_steps(),
     }
-    placed: dict[str, list[SummaryItem]] = {title: [] for title in sections}
-    by_kind = {canonical_title(title): title for title in sections}
+    placed: list[list[SummaryItem]] = [[] for _ in sections]
     for kind, items in built.items():
-        title = by_kind.get(kind) or (sections[-1] if sections else "")
-        if title:
-            placed[title].extend(items)
-    summary = Summary(tuple(SummarySection(title, tuple(items)) for title, items in placed.items()))
+        placed[place_for(kind, sections)].extend(items)
+    summary = Summary(tuple(SummarySection(title, tuple(i)) for title, i in zip(sections, placed, strict=True)))
     return fit(summary, max_chars)[0]

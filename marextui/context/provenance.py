@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from marextui.context.ask import searchable
 from marextui.context.messages import Message
-from marextui.context.speech import by_program
+from marextui.context.section_titles import plain
+from marextui.context.speech import by_program, own_words
 
 _WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W_]{1,80}")
 _WIDE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
@@ -48,10 +49,15 @@ class Provenance:
                 wanted.setdefault(length, set()).update(_runs(words, length))
         self._tool: set[Run] = set()
         self._said: set[Run] = set()
+        self._users: list[tuple[str, str, set[Run]]] = []
         self._span_text = [searchable(m) for m in span if not m.synthetic]
         for message in span:
             tool = message.role == "tool" or (message.role == "user" and by_program(message))
             self._note(searchable(message), self._tool if tool else self._said, wanted)
+            if own := own_words(message):
+                runs: set[Run] = set()
+                self._note(own, runs, wanted)
+                self._users.append((message.id, f" {plain(own)} ", runs))
         for text in earlier:
             self._note(text, self._said, wanted)
 
@@ -70,6 +76,17 @@ class Provenance:
         runs = set(_runs(words, length))
         tool = runs & self._tool - self._said
         return not runs & self._said and (len(tool) >= _QUOTED_RUNS or len(tool) >= _QUOTED_SHARE * len(runs))
+
+    def users(self, item: str) -> tuple[str, ...]:
+        """Ids of the user's messages that `item` quotes: half of it, or seven words on end, or all its few words."""
+        words = self._items[item]
+        length = _length(words)
+        if length < _SHORTEST:
+            said = plain(item)
+            return tuple(m for m, text, _ in self._users if said and f" {said} " in text)
+        runs = set(_runs(words, length))
+        enough = min(_QUOTED_RUNS, _QUOTED_SHARE * len(runs))
+        return tuple(m for m, _, spoken in self._users if len(runs & spoken) >= enough)
 
     def invented_attack(self, item: str) -> bool:
         """True when the item tells of a prompt injection that nobody in the span spoke of (case 127)."""

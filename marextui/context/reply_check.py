@@ -6,6 +6,7 @@ import re
 
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.section_titles import canonical_title, plain
+from marextui.context.sections import KINDS
 
 MIN_CHARS = 40
 """A reply with fewer characters of real text is a failure (M16)."""
@@ -82,8 +83,7 @@ def _is_heading(line: str) -> bool:
     bare = line.strip()
     if re.match(r"#{1,6}\s", bare):
         return True
-    titles = {"session intent", "files modified", "decisions made", "current state", "next steps"}
-    return len(bare) < 60 and canonical_title(bare) in titles
+    return len(bare) < 60 and canonical_title(bare) in KINDS
 
 
 def _real_text(text: str) -> str:

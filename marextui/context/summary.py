@@ -11,10 +11,8 @@ from marextui.context.facts import paths
 from marextui.context.fusion import fit
 from marextui.context.reply_check import SummaryRejected, check_reply, says_nothing, unfenced, without_wrapping
 from marextui.context.section_titles import canonical_title, is_files, plain
+from marextui.context.sections import SECTIONS, place_for
 from marextui.context.summary_render import EMPTY, render_sections
-
-SECTIONS: tuple[str, ...] = ("Session Intent", "Files Modified", "Decisions Made", "Current State", "Next Steps")
-"""The coding default (P6); a setting may name others (P7)."""
 
 UNSTRUCTURED = "unstructured"
 """`key` of the items of a reply without any heading (P6)."""
@@ -27,6 +25,7 @@ _UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,}|\*{3,}|_{3,})\s*$")
 _BULLET = re.compile(r"^(\s*)(?:[-*+•–—‣◦▪●]|\d{1,3}[.)])\s+(.*)$")
 _TABLE_RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
 _CYCLE_TAG = re.compile(r"\s*\(cycles? (\d{1,6})(?:[–-](\d{1,6}))?\)\s*$")
+_SAID_IN = re.compile(r"\s*\(said in [\w-]{1,60}(?:, [\w-]{1,60})*\)\s*$")
 _REPLACES = re.compile(r'\s*\(supersedes: "[^"]*"\)\s*$')
 
 
@@ -164,7 +163,7 @@ def _cycles(text: str, cycle: int) -> tuple[str, int, int]:
         if 1 <= stated_first <= stated_last <= cycle:
             first, last = stated_first, stated_last
         text = text[: m.start()]
-    return _REPLACES.sub("", text).strip(), first, last
+    return _SAID_IN.sub("", _REPLACES.sub("", text)).strip(), first, last
 
 
 def _split_files(text: str) -> Iterator[str]:
@@ -195,11 +194,12 @@ def parse_summary(
     """The reply `text` as data: all of `sections`, in order, then unknown ones that hold something (P6).
 
     Headings may be Markdown, bold, numbered, translated or plain; bullets, tables and prose become items; items under
-    Files Modified are keyed by path. A reply without any known heading is filed under Current State, its items keyed
-    `UNSTRUCTURED`. Every item gets `cycle` (a tag the model repeated counts if it is not of the future) and `sources`.
+    Files Modified are keyed by path. A reply without any known heading is filed under Current State (or what stands
+    for it among `sections`), its items keyed `UNSTRUCTURED`. Every item gets `cycle` (a tag the model repeated counts
+    if it is not of the future) and `sources`.
     """
     wanted = {canonical_title(title): title for title in sections}
-    fallback = wanted.get("current state") or next((t for t in sections if "state" in plain(t)), "Current State")
+    fallback = sections[place_for("current state", sections)] if sections else "Current State"
     drafts, structured = _read(unfenced(without_wrapping(text)), wanted, fallback)
     found: dict[str, dict[str, SummaryItem]] = {title: {} for title in sections}
     for draft in drafts:

@@ -6,8 +6,8 @@ user's own words, with the cycle's tag.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
 from marextui.context.fusion import fit
@@ -18,7 +18,9 @@ from marextui.context.provenance import Provenance
 from marextui.context.quoting import inert
 from marextui.context.reply_check import SummaryRejected
 from marextui.context.section_titles import canonical_title, is_files
-from marextui.context.speech import own_words, unquoted
+from marextui.context.sections import rule_of
+from marextui.context.speech import unquoted
+from marextui.context.spoken import users_language
 from marextui.context.summary_needs import NEED_KINDS, Need, Third, must_keep, thirds, view_of, with_items
 from marextui.context.summary_render import item_line, render_sections
 
@@ -26,11 +28,13 @@ ROOM = 4800
 """Characters that must-keep facts may count on when no cap is given."""
 _MUST_SHARE, _THIRD_SHARE = 2, 12
 """Must-keep facts take at most one part in 2 of the cap, each third one part in 12."""
-_GUARDED = frozenset({"session intent", "decisions made", "next steps"})
+_GUARDED = frozenset({"session intent", "decisions made", "next steps", "requirements"})
 """Sections in which a tool's words would pass for what somebody wants."""
 _CLEAR_CHARS = 200
 """Prose of an unmistakable language mismatch."""
 _SHOWN = 120
+_SOURCES = 3
+"""Most messages named as the source of one item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ def check_summary(
     """`summary` (of `span` alone, before it is fused into `earlier`) checked and repaired.
 
     1. Items naming a path, URL or id that occurs neither in the span, nor in `earlier`, nor in `known` are dropped
-       (I12). 2. Items of intent, decisions and next steps that only repeat a tool's words are dropped. 3. The language
+       (I12). 2. Items of intent, decisions and next steps that only repeat a tool's words are dropped, and requirements
+       that repeat no words of the user. 3. The language
        must be the user's (`language`, an English name; "": found from the user's messages). 4. Must-keep facts and
        thirds of the span it says nothing of are added (`needs`: which kinds). 5. With `cap_chars`, its rendering is
        brought within it, the model's oldest low-value items first.
@@ -71,7 +76,7 @@ def check_summary(
     changes nothing. Raises `SummaryRejected` when most items that name something name what never was (case 38).
     """
     cycle = cycle or max((i.last_cycle for s in summary.sections for i in s.items), default=1)
-    language = language or _spoken(span, earlier)
+    language = language or users_language(span, earlier)
     room = cap_chars if cap_chars is not None else ROOM
     needed = _affordable([n for n in must_keep(span, cycle=cycle, language=language) if n.kind in needs], room)
     pieces = thirds(span, cycle=cycle, max_chars=room // _THIRD_SHARE) if "third" in needs else ()
@@ -82,12 +87,6 @@ def check_summary(
     retry = _language_problem(summary, language, problems)
     summary, repaired, folded = _completed(summary, needed, pieces, cap_chars, problems)
     return Checked(summary, tuple(problems), repaired, folded, retry)
-
-
-def _spoken(span: Sequence[Message], earlier: Summary | None) -> str:
-    said = "\n".join(own_words(m) for m in span if m.role == "user")
-    noted = "\n".join(i.text for i in earlier.sections[0].items) if earlier is not None and earlier.sections else ""
-    return detect_language(said) or detect_language(noted)
 
 
 def _kept(summary: Summary, dropped: Container[tuple[int, int]]) -> Summary:
@@ -141,24 +140,42 @@ def _without_inventions(
 def _without_tool_demands(
     summary: Summary, span: Sequence[Message], earlier: Summary | None, ours: Container[str], problems: list[str]
 ) -> Summary:
-    """Cases 126 and 127: what a tool's output demands is no wish of the user and no decision."""
+    """Cases 126 and 127: what a tool's output demands is no wish of the user and no decision, and a requirement that
+    quotes no message of the user is none. Items that do quote one get its id as their source (I12)."""
     before = _texts(earlier)
-    guarded = [
-        (k, n, item)
+    guarded = {
+        (k, n): item
         for k, section in enumerate(summary.sections)
         for n, item in enumerate(section.items)
         if canonical_title(section.title) in _GUARDED and item.text not in before and item.text not in ours
-    ]
-    words = Provenance(span, before, (item.text for _, _, item in guarded))
+    }
+    words = Provenance(span, before, (item.text for item in guarded.values()))
     dropped: set[tuple[int, int]] = set()
-    for k, n, item in guarded:
+    sources: dict[tuple[int, int], tuple[str, ...]] = {}
+    for (k, n), item in guarded.items():
+        reason = ""
+        said_by = words.users(item.text)
         if words.from_tool_alone(item.text):
-            dropped.add((k, n))
-            problems.append(f"Dropped “{inert(item.text, _SHOWN)}”: only a tool's output says so, not the user.")
+            reason = "only a tool's output says so, not the user"
         elif words.invented_attack(item.text):
+            reason = "nobody spoke of such an attack"
+        elif rule_of(summary.sections[k].title) == "quoted" and not said_by:
+            reason = "no message of the user says so"
+        if reason:
             dropped.add((k, n))
-            problems.append(f"Dropped “{inert(item.text, _SHOWN)}”: nobody spoke of such an attack.")
-    return _kept(summary, dropped)
+            problems.append(f"Dropped “{inert(item.text, _SHOWN)}”: {reason}.")
+        elif said_by:
+            sources[k, n] = said_by[:_SOURCES]
+    return _kept(_sourced(summary, sources), dropped)
+
+
+def _sourced(summary: Summary, sources: Mapping[tuple[int, int], tuple[str, ...]]) -> Summary:
+    return Summary(
+        tuple(
+            replace(s, items=tuple(replace(i, sources=sources.get((k, n), i.sources)) for n, i in enumerate(s.items)))
+            for k, s in enumerate(summary.sections)
+        )
+    )
 
 
 def _language_problem(summary: Summary, language: str, problems: list[str]) -> str:

@@ -22,6 +22,7 @@ from marextui.context.offline import offline_summary
 from marextui.context.orders import open_request, order_history
 from marextui.context.quoting import code, inert, quoted
 from marextui.context.section_titles import canonical_title, is_files, plain
+from marextui.context.sections import place_for
 from marextui.context.speech import is_request, own_words, tame
 from marextui.context.work_records import FileRecord
 from marextui.context.worklog import work_log
@@ -148,7 +149,7 @@ def must_keep(span: Sequence[Message], *, cycle: int, language: str) -> tuple[Ne
         if said_order.kind in {"constraint", "toggle"} and not said_order.superseded_by:
             told = item(quoted(said_order.text, _QUOTE), said_order.message_id)
             met = partial(_told, said_order.text, _SHARED_WORDS)
-            needs.append(Need("constraint", told.text, "decisions made", told, met))
+            needs.append(Need("constraint", told.text, "requirements", told, met))
     return tuple(needs)
 
 
@@ -273,13 +274,13 @@ def _candidates(
 
 
 def with_items(summary: Summary, added: Sequence[tuple[str, SummaryItem]]) -> Summary:
-    """`summary` with each item at the end of the section its place names, or of the last one when there is none."""
-    titles = [canonical_title(s.title) for s in summary.sections]
+    """`summary` with each item at the end of the section its place names, or of the one that comes nearest."""
+    titles = [s.title for s in summary.sections]
     if not titles:
         return Summary((SummarySection("Current State", tuple(i for _, i in added)),)) if added else summary
     extra: dict[int, list[SummaryItem]] = {}
     for place, entry in added:
-        at = titles.index(place) if place in titles else len(titles) - 1
+        at = place_for(place, titles)
         extra.setdefault(at, []).append(entry if is_files(summary.sections[at].title) else _unkeyed(entry))
     return Summary(
         tuple(SummarySection(s.title, (*s.items, *extra.get(n, ()))) for n, s in enumerate(summary.sections))

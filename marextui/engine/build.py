@@ -126,7 +126,7 @@ def assemble(
 
 def _summariser(policy: Policy) -> Summariser:
     needs = NEED_KINDS if policy.beside_tokens == 0 else NOT_BESIDE
-    return Summariser(strategy_named(policy.strategy), needs)
+    return Summariser(strategy_named(policy.strategy), policy.sections, needs)
 
 
 def policy_from(settings: Settings) -> Policy:
@@ -135,6 +135,7 @@ def policy_from(settings: Settings) -> Policy:
         compact_at=settings.compact_at,
         auto_compress=settings.auto_compress,
         strategy=settings.compact_strategy,
+        sections=settings.summary_sections,
         beside_tokens=settings.beside_tokens,
         omit_after_turns=settings.omit_after_turns,
         max_output=settings.max_output,

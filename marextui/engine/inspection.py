@@ -15,6 +15,7 @@ from marextui.context.entries import Entry
 from marextui.context.memory import parse_memory
 from marextui.context.preview import CompactionPreview, preview
 from marextui.context.probes import Check
+from marextui.context.sections import titles_of
 from marextui.engine.api import ContextReport
 from marextui.engine.events import Notice
 from marextui.engine.state import EngineState
@@ -88,7 +89,8 @@ class Inspection:
         live = self.state.session.conversation.compactions
         stored = [f.partition(": ")[2] for f in await self._facts(live[-1].cycle)] if live else []
         entries = await self._entries()
-        return await asyncio.to_thread(context_checks, entries, trigger_share=share, stored=stored)
+        titles = titles_of(self.state.policy.sections)
+        return await asyncio.to_thread(context_checks, entries, trigger_share=share, stored=stored, sections=titles)
 
     async def _entries(self) -> list[Entry]:
         """The whole log; none of it, with a notice, when it cannot be read."""

@@ -12,6 +12,7 @@ from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB, MEGABYTE
 from marextui.context.calibration import Calibration
 from marextui.context.messages import Message
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
+from marextui.context.sections import SECTIONS
 from marextui.context.strategies import StrategyName
 from marextui.engine.archive import Archive
 from marextui.engine.assembly import Limits, turn_request
@@ -50,6 +51,7 @@ class Policy:
     temperature: float | None = None
     window_override: int | None = None
     strategy: StrategyName = "anchored"
+    sections: tuple[str, ...] = SECTIONS
     beside_tokens: int | None = None
     offline_summaries: bool = False
     on_refused: Literal["stop", "play_on"] = "stop"

@@ -10,6 +10,7 @@ from typing import Any
 from marextui.context.entries import Summary
 from marextui.context.messages import Message
 from marextui.context.offline import offline_summary
+from marextui.context.sections import SECTIONS, titles_of
 from marextui.context.strategies import Anchored, Strategy
 from marextui.context.summary import check_reply, parse_summary
 from marextui.context.summary_check import Checked, check_summary
@@ -44,20 +45,23 @@ class Task:
 
 @dataclass(slots=True)
 class Summariser:
-    """Asks for summaries by one strategy. `needs` are the kinds of facts a summary must tell by itself.
+    """Asks for summaries by one strategy, in `sections` as a person lists them (P7). `needs` are the kinds of facts a
+    summary must tell by itself.
 
     `usages` is what its requests cost since somebody last looked; they appear in usage, never in the trigger (cases
     11, 123).
     """
 
     strategy: Strategy = field(default_factory=Anchored)
+    sections: tuple[str, ...] = SECTIONS
     needs: Collection[str] = NOT_BESIDE
     usages: list[Usage] = field(default_factory=list)
 
     async def summarise(self, task: Task) -> Checked:
         """The summary the strategy asks for, usable as it is. Raises `ModelError`, `SummaryRejected`."""
         if task.chat is None:
-            made = await asyncio.to_thread(offline_summary, task.span, cycle=task.cycle)
+            titles = titles_of(self.sections)
+            made = await asyncio.to_thread(offline_summary, task.span, cycle=task.cycle, sections=titles)
             return Checked(self.strategy.without_model(task.earlier, made, cycle=task.cycle))
         return await self._asked(task, task.chat)
 
@@ -70,6 +74,7 @@ class Summariser:
             rewrite=self.strategy.rewrites,
             window=task.window,
             cap=task.cap,
+            sections=self.sections,
         )
         request = ChatRequest(
             messages=messages,
@@ -86,7 +91,8 @@ class Summariser:
         if reply.usage is not None:
             self.usages.append(reply.usage)
         text = check_reply(reply.body, reply.finish_reason, bool(reply.calls), "".join(reply.reasoning))
-        parsed = parse_summary(text, cycle=task.cycle, sources=(task.span[0].id, task.span[-1].id))
+        ends = (task.span[0].id, task.span[-1].id)
+        parsed = parse_summary(text, cycle=task.cycle, sections=titles_of(self.sections), sources=ends)
         return await asyncio.to_thread(
             check_summary,
             parsed,

@@ -114,6 +114,29 @@ async def test_regenerative_asks_for_everything_anew(rig) -> None:
     assert "- make the parser faster" not in block.partition("## Work Log")[0].partition("## Standing Orders")[0]
 
 
+FOUR = ("Session Intent", "Findings", "Moods: how people felt", "Open Questions")
+
+
+async def test_sections_of_ones_own_go_from_the_setting_to_the_view(rig) -> None:
+    """P7: four of them, in the request, in the summary and in the check of `/context check`."""
+    reply = SUMMARY.replace("Files Modified", "Findings").replace("Current State", "Moods")
+    r = await rig(chat=ScriptedChat(summaries=[say(reply)]), policy=Policy(sections=FOUR))
+    while not r.of(CompactionFinished):
+        await r.ask(ABOUT + "x" * 2400)
+    prompt = r.chat.summary_requests[0].messages[0]["content"]
+    assert "## Session Intent\n## Findings\n## Moods\n## Open Questions" in prompt
+    assert "- Moods: how people felt" in prompt
+    titles = [s.title for s in r.of(CompactionFinished)[0].entry.summary.sections]
+    assert titles[:4] == ["Session Intent", "Findings", "Moods", "Open Questions"]
+    assert "## Moods\n- tests pass (cycle 1)" in r.history()[0].text
+    assert next(c for c in await r.engine.context_check() if c.name == "Sections").passed
+    await fill(r, 2)
+    r.engine.compact(offline=True)
+    await r.until(lambda e: isinstance(e, CompactionFinished) and e.entry.cycle == 2)
+    titles = [s.title for s in r.of(CompactionFinished)[1].entry.summary.sections]
+    assert titles[:4] == ["Session Intent", "Findings", "Moods", "Open Questions"]
+
+
 @pytest.mark.parametrize(("room", "most"), [(0, 0), (60, 240), (None, 1636)])
 async def test_what_stands_beside_the_summary_has_a_room_of_its_own(rig, room: int | None, most: int) -> None:
     """Setting `beside_tokens`: 0 leaves it out, a figure caps it, without one it is 5 % of the window."""

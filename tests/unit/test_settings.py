@@ -436,3 +436,35 @@ def test_switches_can_be_written(tmp_path: Path) -> None:
     assert (settings.prewarm, settings.compact_continuation, problems) == ("full", True, ())
     with pytest.raises(ValueError, match="on, full or off"):
         write_setting(path, "prewarm", "hot")
+
+
+def test_sections_are_a_list_in_order(files: Files) -> None:
+    """P7: from a file as a list, from the environment with commas."""
+    listed = 'summary_sections = ["Goals", "Sources: each page read", "Open Questions"]\n'
+    settings, problems = files.load(user=listed)
+    assert settings.summary_sections == ("Goals", "Sources: each page read", "Open Questions")
+    assert problems == ()
+    settings, problems = files.load(user=listed, env={"MAREX_SUMMARY_SECTIONS": "Session Intent, Findings"})
+    assert settings.summary_sections == ("Session Intent", "Findings")
+    assert problems == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('summary_sections = ["Next Stps"]', 'summary_sections names "Next Stps", which is no known section'),
+        ("summary_sections = 3", "summary_sections must be a list of texts in square brackets, not 3"),
+        ("summarySections = [1]", "summarySections must be a list of texts in square brackets, not [1]"),
+    ],
+)
+def test_a_section_nobody_knows_is_named_and_the_default_list_used(files: Files, line: str, reason: str) -> None:
+    """P7: the application still starts."""
+    settings, problems = files.load(user=f"mouse = false\n{line}\n")
+    assert settings.summary_sections == Settings().summary_sections
+    assert settings.mouse is False
+    [problem] = problems
+    assert problem.where.endswith(":2")
+    assert problem.message.startswith(reason)
+    assert problem.message.endswith(
+        "; Session Intent, Files Modified, Decisions Made, Current State, Next Steps are used."
+    )

@@ -67,7 +67,9 @@ def texts(checked: Checked, title: str = "") -> list[str]:
 
 def test_a_summary_that_tells_everything_is_left_alone() -> None:
     checked = check_summary(GOOD, WORK)
-    assert checked == Checked(GOOD)
+    assert render_summary(checked.summary) == render_summary(GOOD)
+    assert checked == Checked(checked.summary)
+    assert checked.summary.sections[0].items[0].sources == ("u0",)  # the user's message it quotes (I12)
 
 
 # Made-up names (I12, case 38)
