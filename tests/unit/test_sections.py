@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
@@ -49,9 +51,8 @@ def test_a_list_of_ones_own_is_asked_for_with_its_guides() -> None:
     ],
 )
 def test_a_wrong_list_is_refused_with_the_name_of_what_is_wrong(sections: tuple[str, ...], reason: str) -> None:
-    with pytest.raises(ValueError, match="names|must") as refused:
+    with pytest.raises(ValueError, match=re.escape(reason)):
         check_sections(sections)
-    assert reason in str(refused.value)
 
 
 def test_a_name_in_another_language_is_the_same_section() -> None:
