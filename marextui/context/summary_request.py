@@ -211,14 +211,15 @@ _REWRITTEN = (
 )
 
 
-def _ask(material: str, earlier: str, language: str, *, rewrite: bool) -> str:
+def _ask(material: str, earlier: str, language: str, sections: Sequence[str], *, rewrite: bool) -> str:
     blocks = []
     if earlier:
         told = _REWRITTEN if rewrite else _STAYING
         blocks.append(f"{told}\n<existing_notes>\n{earlier}\n</existing_notes>")
     blocks.append(f"The material:\n<material>\n{material}\n</material>")
     spoken = f" Write in {language}, the language of the user." if language else ""
-    blocks.append(f"Write the notes now, under the headings given.{spoken}")
+    headings = "\n".join(f"## {title}" for title in sections)  # again, here: a small model forgets what stood far above
+    blocks.append(f"Write the notes now: each of these headings, under it its bullets or `none`.{spoken}\n{headings}")
     return "\n\n".join(blocks)
 
 
@@ -246,7 +247,10 @@ def summary_messages(
     everything = sum(len(_block(t, RESULT_CHARS)) + 2 for t in told)
     if window is not None:
         room = (
-            window - cap - _MARGIN - estimated_tokens(prompt + _ask("", "", language, rewrite=rewrite), chars_per_token)
+            window
+            - cap
+            - _MARGIN
+            - estimated_tokens(prompt + _ask("", "", language, sections, rewrite=rewrite), chars_per_token)
         )
         if notes:
             # the reference is worth at most a third of what there is to read
@@ -265,5 +269,5 @@ def summary_messages(
     material = material.replace("</material>", "<\\/material>")
     return (
         {"role": "system", "content": prompt},
-        {"role": "user", "content": _ask(material, notes, language, rewrite=rewrite)},
+        {"role": "user", "content": _ask(material, notes, language, sections, rewrite=rewrite)},
     )

@@ -38,7 +38,7 @@ pytestmark = [
 
 log = logging.getLogger("embedded")
 
-WINDOW = 4096
+WINDOW = 6144
 """Small, so that a compaction is a few turns away."""
 
 SERVICE = "# settings of the billing service\nPORT = 8417\nTIMEOUT_SECONDS = 45\n" + "".join(
@@ -58,7 +58,7 @@ TALK = (
 
 def message(n: int, text: str) -> str:
     """`text` with some lines of a log to fill the window: reading is faster here than writing."""
-    lines = "".join(f"night {n}, 02:1{i}: payment {5000 + 10 * n + i} declined, code {51 + i}\n" for i in range(10))
+    lines = "".join(f"night {n}, 02:{i:02d}: payment {5000 + 20 * n + i} declined, code {51 + i}\n" for i in range(14))
     return f"{text} These are the failed payments of a night:\n{lines}Just answer OK."
 
 
