@@ -16,6 +16,10 @@ class SummaryRejected(ValueError):
     """The reply is not a usable summary (M16); the text is a sentence for people."""
 
 
+class ToolCalled(SummaryRejected):
+    """The model called a tool instead, as data (L22): it will do so again."""
+
+
 _THINK_TAGS = "think|thinking|thought|thoughts|analysis|reasoning|reflection|scratchpad|seed:think"
 _THINKING = re.compile(rf"<({_THINK_TAGS})\b[^>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _THINKING_TAIL = re.compile(rf"\A.*</(?:{_THINK_TAGS})\s*>", re.DOTALL | re.IGNORECASE)
@@ -94,12 +98,12 @@ def _real_text(text: str) -> str:
 def check_reply(text: str, finish_reason: str, has_tool_calls: bool, reasoning: str) -> str:
     """The cleaned text of a summary reply: no thinking, marker, wrapper tags or outer fence.
 
-    Raises `SummaryRejected` when a tool was called (as data or as text) or fewer than `MIN_CHARS` characters of real
-    text remain: headings, "none" and quoted code alone are no summary. A reply cut by its cap is accepted if it has
-    text (`finish_reason` "length"). `reasoning` is the provider's separate thinking, used to say what went wrong.
+    Raises `SummaryRejected` when a tool was called (`ToolCalled`), also as text, or fewer than `MIN_CHARS` characters
+    of real text remain: headings, "none" and quoted code alone are no summary. A reply cut by its cap is accepted if it
+    has text (`finish_reason` "length"). `reasoning` is the provider's separate thinking, used to say what went wrong.
     """
     if has_tool_calls or finish_reason in {"tool_calls", "function_call"}:
-        raise SummaryRejected("The model called a tool instead of writing the summary.")
+        raise ToolCalled("The model called a tool instead of writing the summary.")
     if finish_reason == "content_filter":
         raise SummaryRejected("The provider's content filter stopped the summary.")
     had_text = bool(text.strip())
@@ -120,4 +124,4 @@ def check_reply(text: str, finish_reason: str, has_tool_calls: bool, reasoning: 
     return cleaned
 
 
-__all__ = ["MIN_CHARS", "SummaryRejected", "check_reply", "says_nothing", "unfenced", "without_wrapping"]
+__all__ = ["MIN_CHARS", "SummaryRejected", "ToolCalled", "check_reply", "says_nothing", "unfenced", "without_wrapping"]

@@ -114,7 +114,7 @@ class Activities:
         runner: TurnRunner | None = None
         state.bus.emit(TurnStarted(turn))
         state.runner.tally = ToolTally()
-        state.compactor.summariser.usages.clear()
+        state.compactor.summariser.costs.clear()
         try:
             await state.purge()
             await state.refresh_memory()
@@ -177,7 +177,7 @@ class Activities:
         state.gauge_changed(reading)
         state.bus.emit(TurnFinished(turn, end, line))
         problem_text = await state.usage.record(
-            line, state.session.id, end, totals, state.runner.tally, reading, state.compactor.summariser.usages
+            line, state.session.id, end, totals, state.runner.tally, reading, state.compactor.summariser.costs
         )
         state.warn_once(problem_text)
 
@@ -187,7 +187,7 @@ class Activities:
         offline = offline or state.policy.offline_summaries
         chat = None
         extra: dict[str, Any] = {}
-        state.compactor.summariser.usages.clear()
+        state.compactor.summariser.costs.clear()
         try:
             await state.desk.refresh()
             if not offline:
@@ -209,6 +209,8 @@ class Activities:
             state.bus.emit(Notice("error", f"Compaction did not run: {problem}", hint))
         except StoreError as problem:
             state.store_failed(problem)
+        costs, turn = state.compactor.summariser.costs, state.session.conversation.turn
+        state.warn_once(await state.usage.summaries(costs, state.session.id, turn, state.control.label))
         await state.refresh_memory()
         state.refresh_gauge()
 

@@ -12,6 +12,7 @@ from marextui.context.compaction_diff import CompactionDiff
 from marextui.context.entries import Record
 from marextui.context.preview import CompactionPreview
 from marextui.context.probes import Check
+from marextui.engine.economy import EconomyLine
 from marextui.engine.events import Event, Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
 
 Answer = Literal["once", "conversation", "deny"]
@@ -84,6 +85,8 @@ class StatusReport:
     data_path: str
     aftermaths: tuple[Aftermath, ...] = ()
     """What each compaction kept, and what was fetched again after it (P17, P20), by cycle."""
+    economy: tuple[EconomyLine, ...] = ()
+    """How things stand with what saves a local engine work, a sentence each (issue 4, section 5)."""
 
 
 @dataclass(frozen=True, slots=True)

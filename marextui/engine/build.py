@@ -17,6 +17,7 @@ from marextui.context.tokens import CountText, TokenLedger
 from marextui.engine.archive import NEW, Archive
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
+from marextui.engine.continuation import Continuation
 from marextui.engine.desk import Desk, Memory
 from marextui.engine.engine import Engine
 from marextui.engine.meter import Meter
@@ -105,12 +106,14 @@ def assemble(
         recaller=recaller,
         seen=parts.seen,
     )
+    control = ModelControl(parts.hub, bus)
+    summariser = _summariser(policy, parts.clock, Continuation(policy.compact_continuation, control))
     state = EngineState(
         policy=policy,
         bus=bus,
         clock=parts.clock,
         ids=parts.ids,
-        control=ModelControl(parts.hub, bus),
+        control=control,
         archive=archive,
         omitter=omitter,
         desk=Desk(parts.memory, omitter, bus, str(root) if show_project else ""),
@@ -118,15 +121,15 @@ def assemble(
         runner=runner,
         permissions=permissions,
         usage=UsageBook(parts.journal, parts.clock),
-        compactor=Compactor(bus, parts.clock, meter, parts.memory, _summariser(policy), policy.beside_tokens),
+        compactor=Compactor(bus, parts.clock, meter, parts.memory, summariser, policy.beside_tokens),
         calibration_file=parts.calibration,
     )
     return Engine(state, setup)
 
 
-def _summariser(policy: Policy) -> Summariser:
+def _summariser(policy: Policy, clock: Clock, continuation: Continuation) -> Summariser:
     needs = NEED_KINDS if policy.beside_tokens == 0 else NOT_BESIDE
-    return Summariser(strategy_named(policy.strategy), policy.sections, needs)
+    return Summariser(strategy_named(policy.strategy), policy.sections, needs, clock, continuation)
 
 
 def policy_from(settings: Settings) -> Policy:

@@ -21,6 +21,7 @@ from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attem
 from marextui.context.redacted import redacted_message
 from marextui.context.summary import SummaryRejected, render_summary
 from marextui.engine.bus import Bus
+from marextui.engine.continuation import Point
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.ports import Clock
@@ -71,7 +72,7 @@ class Compactor:
     def forget(self) -> None:
         """Another conversation is open."""
         self.attempts, self.last_failure, self._refused_in = Attempts(), "", 0
-        self.summariser.usages.clear()
+        self.summariser.costs.clear()
 
     async def compact(
         self,
@@ -148,8 +149,19 @@ class Compactor:
         self.bus.enter("compacting")
         self.bus.emit(CompactionStarted(cycle, trigger, kept[cut.index].id, len(span), reading.used))
         window = reading.window.tokens
+        point = None
+        if trigger == "threshold":  # not what a person asked for, nor what a refusal forced (L28)
+            point = Point(session.id, session.history(), kept[cut.index].id, session.ledger)
         task = Task(
-            span, earlier, cycle, cap=plan.cap, window=window, chat=plan.chat, extra=plan.extra, conversation=session.id
+            span,
+            earlier,
+            cycle,
+            cap=plan.cap,
+            window=window,
+            chat=plan.chat,
+            extra=plan.extra,
+            conversation=session.id,
+            point=point,
         )
         try:
             new = (await self.summariser.summarise(task)).summary

@@ -320,6 +320,7 @@ class Engine:
             usage=state.usage.lines(),
             data_path=state.archive.location,
             aftermaths=await self._look.aftermaths(),
+            economy=state.economy(),
         )
 
     def probe(self) -> None:

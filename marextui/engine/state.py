@@ -19,6 +19,7 @@ from marextui.engine.assembly import Limits, turn_request
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
 from marextui.engine.desk import Desk
+from marextui.engine.economy import EconomyLine
 from marextui.engine.events import GaugeChanged, Notice
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.modelctl import ModelControl
@@ -133,6 +134,11 @@ class EngineState:
         """Whether the features that save a local engine work may run at all: never for an external model (B25)."""
         choice = self.control.choice
         return choice is not None and choice.local
+
+    def economy(self) -> tuple[EconomyLine, ...]:
+        """How things stand with each feature that saves a local engine work, for `/status`."""
+        going_on = self.compactor.summariser.continuation
+        return () if going_on is None else (going_on.status(self.session.id),)
 
     def forget_window(self) -> None:
         """Another model: what was learned of the former one does not hold."""

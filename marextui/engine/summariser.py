@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from marextui.context.entries import Summary
 from marextui.context.messages import Message
 from marextui.context.offline import offline_summary
+from marextui.context.redaction import redact
+from marextui.context.reply_check import SummaryRejected
 from marextui.context.sections import SECTIONS, titles_of
+from marextui.context.spoken import users_language
 from marextui.context.strategies import Anchored, Strategy
 from marextui.context.summary import check_reply, parse_summary
 from marextui.context.summary_check import Checked, check_summary
 from marextui.context.summary_request import summary_messages
 from marextui.engine.bus import Bus
+from marextui.engine.continuation import Continuation, Point, Wanted
+from marextui.engine.ports import Clock, SystemClock
 from marextui.engine.reply import Reply
-from marextui.models.types import ChatModel, ChatRequest, Usage
+from marextui.models.types import ChatModel, ChatRequest, ModelError, Usage
 
 NOT_BESIDE = ("request", "third")
 """What a summary must say by itself; files, errors, tests and constraints stand beside it (context.beside)."""
@@ -30,7 +35,8 @@ class Task:
     """A summary to make: of `span`, cut in compaction `cycle`; `earlier` stands for what was cut before.
 
     `cap` are the most tokens of the answer, `window` those the model can hold (None: unknown). `chat` None: no model
-    is asked. `extra` goes into the request body. `conversation` is the id of the one it is for.
+    is asked. `extra` goes into the request body. `conversation` is the id of the one it is for; `point` is where it may
+    be gone on from (None: never, L28).
     """
 
     span: Sequence[Message]
@@ -41,6 +47,17 @@ class Task:
     chat: ChatModel | None
     extra: Mapping[str, Any]
     conversation: str = ""
+    point: Point | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one summary request took: the server's count and times (None, empty: not told), seconds on our clock."""
+
+    how: Literal["continuation", "transcript"]
+    usage: Usage | None
+    timings: Mapping[str, float]
+    seconds: float
 
 
 @dataclass(slots=True)
@@ -48,14 +65,16 @@ class Summariser:
     """Asks for summaries by one strategy, in `sections` as a person lists them (P7). `needs` are the kinds of facts a
     summary must tell by itself.
 
-    `usages` is what its requests cost since somebody last looked; they appear in usage, never in the trigger (cases
-    11, 123).
+    `costs` is what its requests took since somebody last looked; they appear in usage, never in the trigger (cases
+    11, 123). `continuation` None: never gone on with the conversation.
     """
 
     strategy: Strategy = field(default_factory=Anchored)
     sections: tuple[str, ...] = SECTIONS
     needs: Collection[str] = NOT_BESIDE
-    usages: list[Usage] = field(default_factory=list)
+    clock: Clock = field(default_factory=SystemClock)
+    continuation: Continuation | None = None
+    costs: list[Cost] = field(default_factory=list)
 
     async def summarise(self, task: Task) -> Checked:
         """The summary the strategy asks for, usable as it is. Raises `ModelError`, `SummaryRejected`."""
@@ -63,7 +82,29 @@ class Summariser:
             titles = titles_of(self.sections)
             made = await asyncio.to_thread(offline_summary, task.span, cycle=task.cycle, sections=titles)
             return Checked(self.strategy.without_model(task.earlier, made, cycle=task.cycle))
+        if self.continuation is not None and task.point is not None:
+            gone_on = await self._gone_on(task, task.point, task.chat, self.continuation)
+            if gone_on is not None:
+                return gone_on
         return await self._asked(task, task.chat)
+
+    async def _gone_on(self, task: Task, point: Point, chat: ChatModel, way: Continuation) -> Checked | None:
+        """The summary as a continuation of the conversation; None: ask by transcript (L21)."""
+        language = await asyncio.to_thread(users_language, task.span, task.earlier)
+        earlier = task.earlier is not None
+        wanted = Wanted(task.cap, task.window, earlier, self.strategy.rewrites, self.sections, language)
+        request = await way.request(point, wanted)
+        if request is None:
+            return None
+        try:
+            reply = await self._send(request, chat, "continuation")
+            checked = await self._read(task, reply)
+        except (ModelError, SummaryRejected) as problem:
+            way.failed(problem)
+            return None
+        usage = reply.usage or Usage()
+        way.succeeded(usage.computed, usage.cache_read)
+        return checked
 
     async def _asked(self, task: Task, chat: ChatModel) -> Checked:
         # Extracting and redacting a large span takes seconds: never in the loop.
@@ -85,14 +126,21 @@ class Summariser:
             kind="compact",
             conversation=task.conversation,
         )
+        return await self._read(task, await self._send(request, chat, "transcript"))
+
+    async def _send(self, request: ChatRequest, chat: ChatModel, how: Literal["continuation", "transcript"]) -> Reply:
+        sent_at = self.clock.monotonic()
         reply = Reply("summary", 0, Bus())
         async for chunk in chat.stream(request):
             reply.feed(chunk)
-        if reply.usage is not None:
-            self.usages.append(reply.usage)
+        self.costs.append(Cost(how, reply.usage, reply.timings, self.clock.monotonic() - sent_at))
+        return reply
+
+    async def _read(self, task: Task, reply: Reply) -> Checked:
+        """The summary in `reply`, repaired. A continuation has seen what a transcript redacts (case 137)."""
         text = check_reply(reply.body, reply.finish_reason, bool(reply.calls), "".join(reply.reasoning))
         ends = (task.span[0].id, task.span[-1].id)
-        parsed = parse_summary(text, cycle=task.cycle, sections=titles_of(self.sections), sources=ends)
+        parsed = parse_summary(redact(text), cycle=task.cycle, sections=titles_of(self.sections), sources=ends)
         return await asyncio.to_thread(
             check_summary,
             parsed,

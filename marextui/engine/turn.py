@@ -352,7 +352,7 @@ class TurnRunner:
             self.meter.cached = self.meter.computed = None
             return False
         self.meter.cached = usage.cache_read
-        self.meter.computed = None if usage.cache_read is None else max(0, usage.inp - usage.cache_read)
+        self.meter.computed = usage.computed
         ledger = self.session.ledger
         plain = ledger.plain_text(part.text) + sum(ledger.plain(m) for m in history)
         if cut_silently(usage.inp, plain, self.meter.window.tokens):

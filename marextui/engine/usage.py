@@ -10,6 +10,7 @@ from marextui.context.entries import TurnClosed, TurnEnd
 from marextui.engine.events import UsageLine
 from marextui.engine.meter import Reading
 from marextui.engine.ports import Clock
+from marextui.engine.summariser import Cost
 from marextui.engine.toolrun import ToolTally
 from marextui.engine.turn import Totals
 from marextui.models.types import ModelChoice, Usage
@@ -68,6 +69,36 @@ class UsageBook:
             return f"The usage journal could not be written: {problem.strerror or problem}"
         return ""
 
+    async def summaries(self, costs: Sequence[Cost], conversation_id: str, turn: int, model: str) -> str:
+        """Append one line for each summary request, kind "compact" (L29); returns as `record`."""
+        if self.journal is None:
+            return ""
+        try:
+            for cost in costs:
+                await self.journal.append(self._summary(cost, conversation_id, turn, model))
+        except OSError as problem:
+            return f"The usage journal could not be written: {problem.strerror or problem}"
+        return ""
+
+    def _summary(self, cost: Cost, conversation_id: str, turn: int, model: str) -> dict[str, Any]:
+        usage = cost.usage or Usage()
+        times = {name: cost.timings.get(name) for name in ("prompt_ms", "predicted_ms")}
+        return {
+            "v": JOURNAL_VERSION,
+            "ts": self.clock.now(),
+            "conv": conversation_id,
+            "turn": turn,
+            "kind": "compact",
+            "how": cost.how,
+            "model": model,
+            "inp": usage.inp,
+            "out": usage.out,
+            "cache_read": usage.cache_read,
+            "computed": usage.computed,
+            "ms": int(cost.seconds * 1000),
+            **times,
+        }
+
     async def record(
         self,
         line: UsageLine,
@@ -76,7 +107,7 @@ class UsageBook:
         totals: Totals | None,
         tally: ToolTally,
         reading: Reading,
-        summaries: Sequence[Usage],
+        summaries: Sequence[Cost],
     ) -> str:
         """Append the turn (and its summary requests, kind "compact") to the journal.
 
@@ -108,9 +139,8 @@ class UsageBook:
             "compacted": bool(totals and totals.compacted),
         }
         try:
-            for usage in summaries:
-                spent = {"inp": usage.inp, "out": usage.out, "cache_read": usage.cache_read}
-                await self.journal.append({**common, "kind": "compact", "model": line.model, **spent})
+            for cost in summaries:
+                await self.journal.append(self._summary(cost, conversation_id, line.turn, line.model))
             await self.journal.append(main)
         except OSError as problem:
             return f"The usage journal could not be written: {problem.strerror or problem}"

@@ -33,8 +33,8 @@ class SentStep:
 class SlotFacts:
     """What a server tells of its slots, without being made to compute; None: it does not say.
 
-    `total` slots, whether it sleeps (its cache is gone), whether any slot is at work, and the tokens of the last
-    prompt in each slot.
+    `total` slots, whether it sleeps (its cache is gone), whether any slot is at work, and the tokens in each slot that
+    was used: its last prompt, in some versions with the answer.
     """
 
     total: int | None = None

@@ -23,6 +23,11 @@ class Usage:
     cache_write: int | None = None
     reasoning: int | None = None
 
+    @property
+    def computed(self) -> int | None:
+        """Input tokens that were not taken from a cache; None when the provider does not say."""
+        return None if self.inp is None or self.cache_read is None else max(0, self.inp - self.cache_read)
+
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
