@@ -104,7 +104,7 @@ def _content(raw: object, role: Role, calls: list[ToolCall], reasoning: list[str
         return canonical_json(raw)
     parts: list[Part] = []
     for block in raw:
-        kind = block.get("type") if isinstance(block, Mapping) else None
+        kind = _word(block.get("type")) if isinstance(block, Mapping) else ""
         if isinstance(block, Mapping) and kind == "tool_use":
             calls.append(_call(block, notes))
         elif isinstance(block, Mapping) and kind in {"thinking", "reasoning"}:
@@ -127,7 +127,7 @@ def _part(block: object, notes: list[str]) -> Part:
         if not isinstance(block, str):
             notes.append(f"a content part is {type(block).__name__}, read as text")
         return TextPart(block if isinstance(block, str) else canonical_json(block))
-    kind = block.get("type")
+    kind = _word(block.get("type"))
     source = block.get("source")
     if kind == "image" and isinstance(source, Mapping):
         if source.get("type") == "base64" and isinstance(source.get("data"), str):

@@ -134,7 +134,7 @@ def part_from_wire(raw: object) -> Part:
         return TextPart(raw)
     if isinstance(raw, Mapping):
         kind = raw.get("type")
-        if kind in {"text", "input_text", "output_text"} and isinstance(raw.get("text"), str):
+        if kind in ("text", "input_text", "output_text") and isinstance(raw.get("text"), str):
             return TextPart(raw["text"])
         if kind == "image_url":
             image = raw.get("image_url")

@@ -105,12 +105,17 @@ class Picture:
     url: str
 
 
+def _whole(data_url: re.Match[str]) -> bool:
+    """Whether the data can be decoded: base64 comes in fours."""
+    return len(data_url.group(2)) % 4 == 0
+
+
 def picture_of(part: ImagePart, allowed: frozenset[str]) -> Picture | None:
     """The image when the provider takes it."""
     held = _DATA_URL.fullmatch(part.url)
     if held is not None:
         kind = held.group(1).lower().replace("image/jpg", "image/jpeg")
-        return Picture(kind, held.group(2), "") if kind in allowed and len(held.group(2)) % 4 == 0 else None
+        return Picture(kind, held.group(2), "") if kind in allowed and _whole(held) else None
     return Picture("", "", part.url) if _WEB_URL.fullmatch(part.url) else None
 
 
@@ -165,9 +170,9 @@ def audio_of(raw: Mapping[str, Any]) -> tuple[str, str] | None:
     if raw.get("type") != "input_audio" or not isinstance(held, Mapping) or not isinstance(held.get("data"), str):
         return None
     sound = held.get("format", "wav")
-    if sound not in {"wav", "mp3"} or not _DATA_URL.fullmatch(f"data:audio/{sound};base64,{held['data']}"):
-        return None
-    return f"audio/{sound}", held["data"]
+    known = sound in ("wav", "mp3")
+    data = _DATA_URL.fullmatch(f"data:audio/{sound};base64,{held['data']}") if known else None
+    return (f"audio/{sound}", held["data"]) if data is not None and _whole(data) else None
 
 
 def is_signed(raw: Mapping[str, Any]) -> bool:

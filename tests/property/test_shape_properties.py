@@ -43,6 +43,8 @@ RAW = st.sampled_from(
     [
         '{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}',
         '{"type":"input_audio","input_audio":{"data":"?"}}',
+        '{"type":"input_audio","input_audio":{"data":"UklGR"}}',
+        '{"type":"input_audio","input_audio":{"data":"","format":["wav"]}}',
         '{"type":"file","file":{"file_id":"f1"}}',
         '{"type":"document","source":{"type":"text","data":"x"}}',
         '{"type":"thinking","thinking":"hm","signature":"c2ln"}',
