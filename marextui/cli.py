@@ -15,10 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from marextui import paths
-from marextui.context.redaction import redact
-from marextui.engine.archive import LATEST, NEW
+from marextui.engine.api import LATEST, NEW, CannotStart
 from marextui.settings import Settings, SettingsProblem, load_settings
-from marextui.store.database import StoreError
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 PICK = "?"
@@ -32,6 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return replay_main(arguments[1:])
     options = _parser().parse_args(arguments)
+    if options.version:
+        print(_version())
+        return EXIT_OK
     if options.prompt is not None:
         return _print_answer(options)
     return _screen(options)
@@ -43,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         description="A full-screen terminal chat whose context you can see, trust and take back.",
         epilog="marextui replay FILE shows what the engine would do with a recorded conversation: marextui replay -h",
     )
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
         "-c",
@@ -110,6 +111,8 @@ class CleanFormatter(logging.Formatter):
     """Log lines and tracebacks without secrets (I10): an exception quotes what it stumbled over."""
 
     def format(self, record: logging.LogRecord) -> str:
+        from marextui.context.redaction import redact  # its many patterns are compiled when there is a line to clean
+
         return redact(super().format(record))
 
 
@@ -141,7 +144,7 @@ def _piped_input() -> str:
 
 def _print_answer(options: argparse.Namespace) -> int:
     from marextui.engine.once import KINDS, ask_once
-    from marextui.models.tokenizer import TokenizerError
+    from marextui.store.database import StoreError
 
     cwd = _folder(options)
     if cwd is None:
@@ -170,7 +173,7 @@ def _print_answer(options: argparse.Namespace) -> int:
                 err=sys.stderr,
             )
         )
-    except (StoreError, TokenizerError) as problem:
+    except (CannotStart, StoreError) as problem:
         print(f"marextui: {problem}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
@@ -194,7 +197,6 @@ def _screen(options: argparse.Namespace) -> int:
         return EXIT_USAGE
     settings, problems, root = _load(options, cwd)
     _log_to_file()
-    from marextui.models.tokenizer import TokenizerError
     from marextui.tui.run import run_screen
 
     try:
@@ -205,7 +207,7 @@ def _screen(options: argparse.Namespace) -> int:
             wanted=_wanted(options),
             pick=options.resume == PICK,
         )
-    except (StoreError, TokenizerError) as problem:
+    except CannotStart as problem:
         print(f"marextui: {problem}", file=sys.stderr)
         return EXIT_FAILED
 

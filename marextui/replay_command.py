@@ -18,7 +18,7 @@ from marextui.context.messages import canonical_json
 from marextui.context.recording import Recording, RecordingError, read_recording
 from marextui.context.sanitise import one_line
 from marextui.context.shapes import SHAPES
-from marextui.context.strategies import STRATEGY_NAMES
+from marextui.context.strategy_names import STRATEGY_NAMES
 from marextui.engine.build import build_hub
 from marextui.engine.replay import ReplayOptions, ReplayOutcome, replay
 from marextui.models.tokenizer import load_counter

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import tomli_w
 
 from marextui.context.sections import SECTIONS
-from marextui.context.strategies import StrategyName
+from marextui.context.strategy_names import StrategyName
 from marextui.private_files import ensure_private, write_private
 from marextui.settings_schema import BY_NAME, SCHEMA, SWITCHES, Refused, Setting, from_env, from_toml
 from marextui.settings_toml import Layout, layout

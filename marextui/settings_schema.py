@@ -11,7 +11,7 @@ from typing import Any, Literal
 from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB
 from marextui.context.omission import DEFAULT_RETENTION_DAYS, retention_days
 from marextui.context.sections import SECTIONS, check_sections
-from marextui.context.strategies import STRATEGY_NAMES
+from marextui.context.strategy_names import STRATEGY_NAMES
 
 Kind = Literal["text", "whole number", "number", "yes/no", "list of texts", "on/off", "on/full/off", "table of texts"]
 

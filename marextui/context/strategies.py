@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 from marextui.context.entries import Summary, SummaryItem
 from marextui.context.fusion import fuse
 from marextui.context.section_titles import canonical_title, plain
-
-StrategyName = Literal["anchored", "regenerative"]
-STRATEGY_NAMES: tuple[StrategyName, ...] = get_args(StrategyName)
+from marextui.context.strategy_names import StrategyName
 
 NO_ITEMS = Summary(())
 

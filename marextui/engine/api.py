@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from marextui.context.breakdown import Breakdown
-from marextui.context.checking import Aftermath
-from marextui.context.compaction_diff import CompactionDiff
-from marextui.context.entries import Record
-from marextui.context.preview import CompactionPreview
-from marextui.context.probes import Check
-from marextui.engine.economy import EconomyLine
 from marextui.engine.events import Event, Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
 
+if TYPE_CHECKING:  # the screen is painted before the engine and what it decides with is loaded
+    from marextui.context.breakdown import Breakdown
+    from marextui.context.checking import Aftermath
+    from marextui.context.compaction_diff import CompactionDiff
+    from marextui.context.entries import Record
+    from marextui.context.preview import CompactionPreview
+    from marextui.context.probes import Check
+    from marextui.engine.economy import EconomyLine
+
 Answer = Literal["once", "conversation", "deny"]
+
+NEW = ""
+LATEST = "latest"
+"""Which conversation to open first, besides the id of one."""
+
+
+class CannotStart(RuntimeError):
+    """There can be no engine here: the log cannot be opened, the installation is damaged. The message is for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,16 +16,13 @@ from marextui.context.redacted import redacted_message
 from marextui.context.redaction import redact
 from marextui.context.sanitise import sanitise
 from marextui.context.tokens import TokenLedger
-from marextui.engine.api import ConversationInfo, HistoryPage
+from marextui.engine.api import LATEST, NEW, ConversationInfo, HistoryPage
 from marextui.engine.bus import Bus
 from marextui.engine.events import ConversationOpened, Notice
 from marextui.engine.ports import Clock, Ids
 from marextui.engine.session import Session
 from marextui.store.database import StoreError
 from marextui.store.log import ConversationRow, LogStore
-
-NEW = ""
-LATEST = "latest"
 
 
 @dataclass(slots=True)

@@ -14,7 +14,8 @@ from marextui.context.bulk import Scales
 from marextui.context.strategies import strategy_named
 from marextui.context.summary_needs import NEED_KINDS
 from marextui.context.tokens import CountText, TokenLedger
-from marextui.engine.archive import NEW, Archive
+from marextui.engine.api import NEW, CannotStart
+from marextui.engine.archive import Archive
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
 from marextui.engine.continuation import Continuation
@@ -33,10 +34,11 @@ from marextui.engine.summariser import NOT_BESIDE, Summariser
 from marextui.engine.toolrun import SeenFiles, Titles, ToolRunner
 from marextui.engine.usage import Journal, UsageBook
 from marextui.models.hub import Hub
-from marextui.models.tokenizer import load_counter
+from marextui.models.tokenizer import TokenizerError, load_counter
 from marextui.models.types import ModelHub
 from marextui.settings import Settings
 from marextui.store.calibration import CalibrationStore
+from marextui.store.database import StoreError
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
@@ -181,21 +183,24 @@ async def build_engine(
 ) -> Engine:
     """The engine of the product for the project around `cwd`.
 
-    Raises `StoreError` when the log cannot be opened, `TokenizerError` when the installation is damaged.
+    Raises `CannotStart` when the log cannot be opened or the installation is damaged.
     """
     project_root = root or paths.project_root(cwd)
     clock = SystemClock()
     database = paths.conversations_db()
-    paths.ensure_private(database.parent)
     hub = build_hub(settings, env if env is not None else os.environ)
-    count = await load_counter()  # before the log is open: its thread would outlive a failure
     omissions = OmissionStore(
         paths.omissions_dir(project_root), clock.now, root=project_root, quota_mb=settings.omissions_quota_mb
     )
     seen = ReadState()
+    try:
+        count = await load_counter()  # before the log is open: its thread would outlive a failure
+        log = await LogStore.open(database, outputs=omissions)
+    except (TokenizerError, StoreError) as problem:
+        raise CannotStart(str(problem)) from problem
     parts = Parts(
         hub=hub,
-        log=await LogStore.open(database, outputs=omissions),
+        log=log,
         omissions=omissions,
         memory=MemoryStore(paths.memory_dir(project_root), project_root),
         journal=UsageJournal(paths.project_marex(project_root)) if settings.persist_usage else None,

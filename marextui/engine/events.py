@@ -6,13 +6,15 @@ A recorded stream of these replays to the same screen. All texts are raw (unsani
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from marextui.context.checking import Graded
-from marextui.context.entries import CompactionChecked, CompactionCommitted, OmissionRef, TurnEnd
-from marextui.context.messages import Message
+if TYPE_CHECKING:  # the screen is painted before the deciding is loaded
+    from marextui.context.checking import Graded
+    from marextui.context.entries import CompactionChecked, CompactionCommitted, OmissionRef, TurnEnd
+    from marextui.context.messages import Message
 
 Phase = Literal[
+    "starting",
     "idle",
     "loading",
     "preparing",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from marextui.context.sanitise import StreamSanitiser, sanitise
-from marextui.engine.archive import NEW
+from marextui.engine.api import NEW
 from marextui.engine.build import build_engine
 from marextui.engine.engine import Engine
 from marextui.engine.events import (

@@ -14,7 +14,7 @@ from marextui.context.entries import TurnClosed
 from marextui.context.messages import Message, TextPart
 from marextui.context.recording import Recording
 from marextui.context.shapes import Shape, shape_violations, to_shape, write_shape
-from marextui.context.strategies import StrategyName
+from marextui.context.strategy_names import StrategyName
 from marextui.context.tokens import CountText
 from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine

@@ -13,7 +13,7 @@ from marextui.context.calibration import Calibration
 from marextui.context.messages import Message
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
 from marextui.context.sections import SECTIONS
-from marextui.context.strategies import StrategyName
+from marextui.context.strategy_names import StrategyName
 from marextui.engine.archive import Archive
 from marextui.engine.assembly import Limits, turn_request
 from marextui.engine.bus import Bus

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from textual import events
+from textual import events, work
 from textual.binding import BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from marextui.context.sanitise import sanitise
-from marextui.engine.api import EngineApi
+from marextui.engine.api import CannotStart, EngineApi
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import ACTIONS, keymap, slash_commands
 from marextui.tui.adapter import Adapter
@@ -108,6 +109,10 @@ class MarexApp(CommandApp):
             self.label,
         )
         self.adapter = Adapter(engine, self.model, self.main)
+        self.painted = asyncio.Event()
+        """Set after the first paint: what is not on it waits for this."""
+        self.failure: CannotStart | None = None
+        """Why the app left by itself, to be said on the terminal it leaves behind."""
 
     def _choose_theme(self, wanted: str, fallback: str) -> None:
         if wanted in self.available_themes:
@@ -120,13 +125,34 @@ class MarexApp(CommandApp):
     def get_default_screen(self) -> Screen[None]:
         return self.main
 
-    async def on_mount(self) -> None:
+    def on_mount(self) -> None:
         self.set_keymap(self.keys)
-        await self.history.load()
         self.adapter.start()
-        self.run_worker(self.engine.start(), group="engine", exit_on_error=True)
-        for problem in [*self._problems, *([self.history.problem] if self.history.problem else [])]:
+        for problem in self._problems:
             self.notify(problem, severity="warning", timeout=15)
+        self._start_engine()
+        self._load_history()
+
+    def on_ready(self) -> None:
+        self.call_after_refresh(self.painted.set)
+
+    @work(group="engine")
+    async def _start_engine(self) -> None:
+        try:
+            await self.engine.start()
+        except CannotStart as problem:
+            self.failure = problem
+            self.exit(return_code=1)
+
+    @work(group="history")
+    async def _load_history(self) -> None:
+        await self.history.load()
+        self._tell_history_problem()
+
+    def _tell_history_problem(self) -> None:
+        if self.history.problem:
+            self.notify(self.history.problem, severity="warning")
+            self.history.problem = ""
 
     async def _load_older(self) -> bool:
         return await self.adapter.load_older()
@@ -170,9 +196,7 @@ class MarexApp(CommandApp):
         self.engine.submit(event.text)
         self.main.conversation.action_end()
         await self.history.add(event.text)
-        if self.history.problem:
-            self.notify(self.history.problem, severity="warning")
-            self.history.problem = ""
+        self._tell_history_problem()
 
     async def on_composer_command_given(self, event: Composer.CommandGiven) -> None:
         await self.perform(event.command.action, event.command.argument)

@@ -1,4 +1,7 @@
-"""What each action of the app does. `tui.app` wires; here commands go to the engine, dialogs come and go."""
+"""What each action of the app does. `tui.app` wires; here commands go to the engine, dialogs come and go.
+
+A dialog is imported when it is opened: nobody waits for it at the start.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,11 @@ from textual.widgets import Input, TextArea
 from marextui.tui.action_types import Action
 from marextui.tui.actions import ACTIONS, all_key_labels, help_rows, key_label
 from marextui.tui.adapter import Adapter
-from marextui.tui.compaction_text import diff_text
 from marextui.tui.context_commands import ContextCommands
 from marextui.tui.glyphs import Glyphs
 from marextui.tui.items import CompactionItem, Item, ToolItem
 from marextui.tui.main_screen import PANES, MainScreen, Pane
 from marextui.tui.ports import Ports, copy_and_tell
-from marextui.tui.screens.confirm import Confirm
-from marextui.tui.screens.conversations import ConversationPicker
-from marextui.tui.screens.help import HelpScreen
-from marextui.tui.screens.jump import JumpScreen, Target
-from marextui.tui.screens.models import ModelPicker
-from marextui.tui.screens.palette import Palette
-from marextui.tui.screens.setup import SetupScreen
-from marextui.tui.screens.status import StatusScreen
-from marextui.tui.screens.viewer import TextViewer
 from marextui.tui.text import line
 from marextui.tui.viewmodel import ViewModel
 
@@ -77,11 +70,15 @@ class CommandApp(ContextCommands, inherit_bindings=False):
     ascii: bool = False
 
     def action_help(self) -> None:
+        from marextui.tui.screens.help import HelpScreen
+
         scope = self.main.scope()
         self.push_screen(HelpScreen("Keys and commands", help_rows(scope, self.keys)))
 
     @work(group="dialog")
     async def action_palette(self) -> None:
+        from marextui.tui.screens.palette import Palette
+
         rows = [(a.id, a.title, "  ".join(w for w in (self._ways(a), a.help) if w)) for a in self._runnable()]
         chosen = await self.push_screen_wait(Palette("Run an action", rows))
         action = next((a for a in ACTIONS if a.id == chosen), None)
@@ -118,6 +115,8 @@ class CommandApp(ContextCommands, inherit_bindings=False):
 
     @work(group="dialog")
     async def action_jump(self) -> None:
+        from marextui.tui.screens.jump import JumpScreen, Target
+
         targets: list[Target] = []
         places = [*((name, self.main.pane(name)) for name in PANES), ("composer", self.main.composer)]
         for letter, (name, widget) in zip("asdfg", places, strict=True):
@@ -160,7 +159,7 @@ class CommandApp(ContextCommands, inherit_bindings=False):
     # --- stopping, copying, leaving --------------------------------------------------------------------------------
     @property
     def busy(self) -> bool:
-        return self.engine.busy or self.model.status.phase not in ("idle", "loading")
+        return self.engine.busy or self.model.status.phase not in ("idle", "starting", "loading")
 
     def action_escape(self) -> None:
         """The ladder: popup, search, queued edit; then the selection; then the turn. Idle: back to the composer."""
@@ -226,10 +225,14 @@ class CommandApp(ContextCommands, inherit_bindings=False):
 
     @work(group="dialog")
     async def action_status(self) -> None:
+        from marextui.tui.screens.status import StatusScreen
+
         await self.push_screen(StatusScreen(await self.engine.status()))
 
     @work(group="dialog")
     async def action_model(self) -> None:
+        from marextui.tui.screens.models import ModelPicker
+
         chosen = await self.push_screen_wait(ModelPicker(await self.engine.models()))
         if chosen is not None:
             await self.engine.select_model(chosen)
@@ -240,6 +243,8 @@ class CommandApp(ContextCommands, inherit_bindings=False):
 
     @work(group="dialog")
     async def action_resume(self, argument: str = "") -> None:
+        from marextui.tui.screens.conversations import ConversationPicker
+
         chosen: str | None = argument.strip()
         if not chosen:
             rows = await self.engine.conversations()
@@ -267,6 +272,8 @@ class CommandApp(ContextCommands, inherit_bindings=False):
 
     @work(group="dialog")
     async def action_theme(self, argument: str = "") -> None:
+        from marextui.tui.screens.palette import Palette
+
         names = sorted(self.available_themes)
         chosen: str | None = argument.strip()
         if not chosen:
@@ -283,6 +290,8 @@ class CommandApp(ContextCommands, inherit_bindings=False):
 
     @work(group="dialog")
     async def action_memory_clear(self) -> None:
+        from marextui.tui.screens.confirm import Confirm
+
         question = "Empty MEMORY.md?"
         if await self.push_screen_wait(Confirm(question, "What was learned in earlier conversations is deleted.")):
             await self.engine.clear_memory()
@@ -290,6 +299,8 @@ class CommandApp(ContextCommands, inherit_bindings=False):
     @work(group="setup", exclusive=True)
     async def first_run(self) -> None:
         """Until there is a model, or the person leaves."""
+        from marextui.tui.screens.setup import SetupScreen
+
         while True:
             report = await self.engine.setup()
             choice = await self.push_screen_wait(SetupScreen(report, self.engine.configure_endpoint))
@@ -322,6 +333,9 @@ class CommandApp(ContextCommands, inherit_bindings=False):
     @work(group="open", exclusive=True)
     async def open_item(self, item: Item, how: str) -> None:
         """A block of the conversation in the viewer, the editor or the pager, in full."""
+        from marextui.tui.compaction_text import diff_text
+        from marextui.tui.screens.viewer import TextViewer
+
         text, title, language = item.source, _title(item), ""
         if isinstance(item, ToolItem):
             if item.diff:
@@ -346,6 +360,8 @@ class CommandApp(ContextCommands, inherit_bindings=False):
 
     @work(group="open", exclusive=True)
     async def open_omission(self, omission_id: str) -> None:
+        from marextui.tui.screens.viewer import TextViewer
+
         text = await self._stored(omission_id)
         if text is not None:
             await self.push_screen(TextViewer(f"Omission {omission_id}", text))
@@ -381,6 +397,8 @@ class CommandApp(ContextCommands, inherit_bindings=False):
     @work(group="dialog")
     async def open_link(self, href: str) -> None:
         """Only web addresses, only after the person has seen where they lead."""
+        from marextui.tui.screens.confirm import Confirm
+
         if not href.startswith(("http://", "https://")):
             self.notify(f"Not opened, not a web address: {href}", severity="warning")
         elif await self.push_screen_wait(Confirm("Open this address in your browser?", href)):

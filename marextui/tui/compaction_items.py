@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from marextui.context.entries import CompactionChecked
 from marextui.tui.items import CompactionItem, Item
+
+if TYPE_CHECKING:
+    from marextui.context.entries import CompactionChecked
 
 
 class Later:

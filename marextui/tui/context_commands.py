@@ -7,9 +7,6 @@ from textual.app import App
 
 from marextui.engine.api import EngineApi
 from marextui.engine.events import ProbesAnswered
-from marextui.tui.compaction_text import check_text, preview_text, probe_text
-from marextui.tui.screens.context import ContextScreen
-from marextui.tui.screens.viewer import TextViewer
 
 
 class ContextCommands(App[None], inherit_bindings=False):
@@ -32,15 +29,23 @@ class ContextCommands(App[None], inherit_bindings=False):
 
     @work(group="dialog")
     async def action_compact_preview(self) -> None:
+        from marextui.tui.compaction_text import preview_text
+        from marextui.tui.screens.viewer import TextViewer
+
         text = preview_text(await self.engine.preview_compaction())
         await self.push_screen(TextViewer("Preview of a compaction", text))
 
     @work(group="dialog")
     async def action_context(self) -> None:
+        from marextui.tui.screens.context import ContextScreen
+
         await self.push_screen(ContextScreen(await self.engine.context()))
 
     @work(group="dialog")
     async def action_context_check(self) -> None:
+        from marextui.tui.compaction_text import check_text
+        from marextui.tui.screens.viewer import TextViewer
+
         await self.push_screen(TextViewer("Context check", check_text(await self.engine.context_check())))
 
     def action_probe(self) -> None:
@@ -48,4 +53,7 @@ class ContextCommands(App[None], inherit_bindings=False):
 
     def show_probes(self, answers: ProbesAnswered) -> None:
         """The graded answers; "-" is one that does not contain what was expected."""
+        from marextui.tui.compaction_text import probe_text
+        from marextui.tui.screens.viewer import TextViewer
+
         self.push_screen(TextViewer("What the model remembers", probe_text(answers), language="diff"))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 import time
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from marextui.context.entries import CompactionChecked
 from marextui.engine.events import Gauge, UsageLine
+
+if TYPE_CHECKING:
+    from marextui.context.entries import CompactionChecked
 
 Zone = Literal["unknown", "ok", "soon", "compacting next", "over", "not compacting"]
 

@@ -7,7 +7,6 @@ import json
 import os
 from pathlib import Path
 
-from marextui.context.redaction import redact
 from marextui.paths import ensure_private
 
 KEEP = 1_000
@@ -66,6 +65,8 @@ class PromptHistory:
             self.problem = f"The prompt could not be added to the history: {error}"
 
     def _append(self, path: Path, prompt: str) -> None:
+        from marextui.context.redaction import redact  # its many patterns are compiled when there is a prompt to clean
+
         self._write(path, json.dumps(redact(prompt)) + "\n", "a")
 
     async def add(self, prompt: str) -> None:

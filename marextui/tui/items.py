@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from marextui.context import entries as log
-from marextui.engine import events as ev
+if TYPE_CHECKING:
+    from marextui.context import entries as log
+    from marextui.engine import events as ev
 
 ToolState = Literal["waiting", "running", "done", "error", "stopped"]
 

@@ -127,9 +127,7 @@ class MainScreen(Screen[None]):
                 yield self.gauge
                 yield self.omissions
                 yield self.memory
-        yield self.search
         yield self.queue
-        yield self.dock
         yield self.composer
         yield self.status
         yield self.keybar
@@ -137,6 +135,12 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         self._lay_out(self.app.size.width)
         self.composer.focus_draft()
+        self.call_after_refresh(self._mount_hidden)
+
+    async def _mount_hidden(self) -> None:
+        """What is not seen at first is made behind the first paint."""
+        await self.mount(self.search, before=self.queue)
+        await self.mount(self.dock, after=self.queue)
 
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out(event.size.width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import sys
@@ -10,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from marextui import paths
-from marextui.engine.build import build_engine
+from marextui.engine.api import EngineApi
 from marextui.engine.events import ConversationOpened, Event
+from marextui.engine.late import LateEngine
+from marextui.engine.ports import RandomIds
 from marextui.settings import Settings, write_setting
 from marextui.tui.app import MarexApp
 
@@ -24,7 +27,7 @@ RESET = (
 
 
 def run_screen(settings: Settings, *, problems: Sequence[str], root: Path, wanted: str, pick: bool) -> int:
-    """Show the screen until the person leaves; returns the exit code. Raises `StoreError` before anything is drawn.
+    """Show the screen until the person leaves; returns the exit code. Raises `CannotStart`.
 
     `problems` are sentences about wrong settings, `wanted` the conversation to open, `pick` opens the picker first.
     """
@@ -38,8 +41,14 @@ def run_screen(settings: Settings, *, problems: Sequence[str], root: Path, wante
 
 
 async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wanted: str, pick: bool) -> int:
-    engine = await build_engine(settings, cwd=root, root=root, wanted=wanted, env=os.environ)
-    try:  # from here on something runs that would keep a failed start from ending
+    async def build() -> EngineApi:
+        await asyncio.to_thread(importlib.import_module, "marextui.engine.build")  # a hundred modules
+        from marextui.engine.build import build_engine
+
+        return await build_engine(settings, cwd=root, root=root, wanted=wanted, env=os.environ)
+
+    engine = LateEngine(build, RandomIds(), after=lambda: app.painted.wait())
+    try:  # from here on something may run that would keep a failed start from ending
         app = MarexApp(
             engine,
             settings=settings,
@@ -61,4 +70,6 @@ async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wante
         await app.run_async(mouse=settings.mouse)
     finally:
         await engine.close()
+    if app.failure is not None:
+        raise app.failure
     return app.return_code or 0

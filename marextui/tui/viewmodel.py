@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from marextui.context import entries as log
-from marextui.context.messages import Message
 from marextui.engine import events as ev
 from marextui.engine.api import HistoryPage
 from marextui.tui.compaction_items import Later
@@ -27,6 +25,10 @@ from marextui.tui.items import (
     searched_text,
     tool_title,
 )
+
+if TYPE_CHECKING:
+    from marextui.context import entries as log
+    from marextui.context.messages import Message
 
 Aspect = Literal["items", "reset", "status", "queue", "title"]
 """What of the screen an event changed."""
@@ -364,6 +366,8 @@ class ViewModel:
         return len(fresh)
 
     def _record(self, record: log.Record) -> None:
+        from marextui.context import entries as log  # there is nothing to read at the first paint
+
         entry = record.entry
         match entry:
             case log.MessageAdded():

@@ -10,7 +10,7 @@ import pytest
 from marextui.context.entries import MessageAdded, TurnOpened
 from marextui.context.messages import Message, ToolCall
 from marextui.context.validate import INTERRUPTED_RESULT
-from marextui.engine.archive import LATEST
+from marextui.engine.api import LATEST
 from marextui.engine.events import Notice, TurnFinished
 from marextui.engine.ports import RandomIds
 from marextui.models.types import ModelError, TextChunk

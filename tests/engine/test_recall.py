@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from marextui.context.budget import Window
-from marextui.engine.archive import LATEST
+from marextui.engine.api import LATEST
 from marextui.engine.events import CompactionFinished
 from marextui.store import recall as recall_module
 from marextui.tools.recall import Recall

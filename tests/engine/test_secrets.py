@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from marextui.context.budget import Window
-from marextui.engine.archive import LATEST
+from marextui.engine.api import LATEST
 from marextui.engine.events import CompactionFinished
 from tests.stubs.engine_rig import Rig, texts
 from tests.stubs.scripted_model import ScriptedChat, ScriptedTools, call, say

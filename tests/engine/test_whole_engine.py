@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from marextui.cli import main
-from marextui.engine.archive import LATEST
+from marextui.engine.api import LATEST
 from marextui.engine.events import (
     CompactionFinished,
     CompactionStarted,

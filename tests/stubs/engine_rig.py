@@ -13,7 +13,7 @@ from marextui.context.budget import Window
 from marextui.context.entries import Record
 from marextui.context.messages import Message
 from marextui.context.validate import violations
-from marextui.engine.archive import NEW
+from marextui.engine.api import NEW
 from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
 from marextui.engine.events import Event, PhaseChanged, TurnFinished

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from marextui.context.messages import Message
 from marextui.context.validate import violations
-from marextui.engine.archive import NEW
+from marextui.engine.api import NEW
 from marextui.engine.build import build_engine
 from marextui.engine.engine import Engine
 from marextui.engine.events import Event, PhaseChanged, TextStreamed, TurnFinished

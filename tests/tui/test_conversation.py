@@ -12,7 +12,8 @@ from textual.pilot import Pilot
 from marextui.context.messages import Message
 from marextui.engine import events as ev
 from marextui.tui.items import ToolItem
-from marextui.tui.panes.cards import AnswerBlock, Card, ToolCard, hidden, shorten
+from marextui.tui.panes.answer import AnswerBlock
+from marextui.tui.panes.cards import Card, ToolCard, hidden, shorten
 from marextui.tui.panes.conversation import Conversation
 from marextui.tui.panes.streaming import FenceSplitter, StreamingBody
 from marextui.tui.viewmodel import ViewModel

@@ -7,7 +7,8 @@ import pytest
 from marextui.context.entries import Summary, SummaryItem, SummarySection
 from marextui.context.fusion import fuse
 from marextui.context.messages import Message
-from marextui.context.strategies import STRATEGY_NAMES, strategy_named
+from marextui.context.strategies import strategy_named
+from marextui.context.strategy_names import STRATEGY_NAMES
 from marextui.context.summary_request import summary_messages
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from textual.app import App, ComposeResult
-from textual.containers import Vertical
+from textual.app import App
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
-from marextui.context.entries import CompactionChecked
 from marextui.tui import formats
 from marextui.tui.glyphs import ASCII, glyphs_of
 from marextui.tui.items import (
@@ -23,9 +22,11 @@ from marextui.tui.items import (
     UserItem,
     ordered_sections,
 )
-from marextui.tui.panes.streaming import AnswerMarkdown, StreamingBody
-from marextui.tui.text import line, plain, safe_markdown
+from marextui.tui.text import line, plain
 from marextui.tui.windowing import is_long
+
+if TYPE_CHECKING:
+    from marextui.context.entries import CompactionChecked
 
 HEAD, TAIL = 10, 4
 """Lines shown of a long tool output when its card is open."""
@@ -86,7 +87,27 @@ def fold_glyph(app: App[Any], expanded: bool) -> str:
     return unfolded if expanded else folded
 
 
-class Card(Static):
+class Block(Widget):
+    """What the conversation mounts for an item. `version` is the item's when it was last drawn."""
+
+    item: Item
+    expanded: bool
+    version: int = -1
+
+    @property
+    def outgrown(self) -> bool:
+        """The item became something that another kind of block has to show."""
+        return False
+
+    async def refresh_item(self) -> None:
+        """Draw what changed in the item."""
+        self.redraw()
+
+    def redraw(self) -> None:
+        raise NotImplementedError
+
+
+class Card(Static, Block):
     """A block drawn as one piece of text."""
 
     def __init__(self, item: Item, *, expanded: bool, key_label: KeyLabel) -> None:
@@ -94,12 +115,8 @@ class Card(Static):
         self.item = item
         self.expanded = expanded
         self.key_label = key_label
-        self.version = -1
 
     def on_mount(self) -> None:
-        self.redraw()
-
-    async def refresh_item(self) -> None:
         self.redraw()
 
     def redraw(self) -> None:
@@ -278,84 +295,18 @@ class LongAnswerCard(Card):
         return Content("\n").join(self.cut_lines(str(self.item.text), LONG_HEAD, LONG_TAIL))
 
 
-class ReasoningLine(Static):
-    """The model's thinking: one line until expanded."""
-
-    def show(self, item: AssistantItem, expanded: bool) -> None:
-        glyphs = glyphs_of(self.app)
-        text = str(item.reasoning)
-        mark = fold_glyph(self.app, expanded)
-        count = formats.chars(len(text))
-        state = "thinking" if item.streaming and not item.text else "reasoning"
-        head = Content.styled(f"{mark} {state} {glyphs.dot} {count}", DIM)
-        body = plain(text.strip()).stylize(DIM) if expanded else None
-        self.update(head if body is None else Content("\n").join([head, body]))
-        self.display = bool(text)
-
-
-class AnswerBlock(Vertical):
-    """A model's answer: reasoning line, Markdown, and a word when it was cut short."""
-
-    def __init__(self, item: AssistantItem, *, expanded: bool, key_label: KeyLabel) -> None:
-        super().__init__()
-        self.item = item
-        self.expanded = expanded
-        self.key_label = key_label
-        self.version = -1
-        self.finished = not item.streaming
-
-    def compose(self) -> ComposeResult:
-        yield ReasoningLine(markup=False)
-        if self.finished:
-            yield AnswerMarkdown(safe_markdown(str(self.item.text)), ascii_only=glyphs_of(self.app) is ASCII)
-        else:
-            yield StreamingBody()
-        yield Static("", classes="cut-short", markup=False)
-
-    async def on_mount(self) -> None:
-        await self.refresh_item()
-
-    async def refresh_item(self) -> None:
-        self.version = self.item.version
-        self.redraw()
-        if self.finished:
-            return
-        body = self.query_one(StreamingBody)
-        if self.item.streaming:
-            await body.feed(str(self.item.text))
-        else:
-            self.finished = True
-            await body.finish(str(self.item.text))
-
-    def redraw(self) -> None:
-        """The parts besides the text."""
-        self.query_one(ReasoningLine).show(self.item, self.expanded)
-        cut = self.query_one(".cut-short", Static)
-        cut.display = self.item.stopped
-        if self.item.stopped:
-            cut.update(Content.styled("(interrupted here)", DIM))
-
-
-Block = Card | AnswerBlock
-
-
-def outgrown(block: Block) -> bool:
-    """A streamed answer that ended too long for live Markdown: a `LongAnswerCard` takes its place."""
-    return isinstance(block, AnswerBlock) and not block.finished and not block.item.streaming and is_long(block.item)
-
-
 def make_block(item: Item, *, expanded: bool, key_label: KeyLabel) -> Block:
     """The widget for an item."""
-    kinds: dict[type[Item], type[Any]] = {
+    if isinstance(item, AssistantItem) and (item.streaming or not is_long(item)):
+        from marextui.tui.panes.answer import AnswerBlock  # with the Markdown parser: there is no answer at the start
+
+        return AnswerBlock(item, expanded=expanded, key_label=key_label)
+    kinds: dict[type[Item], type[Card]] = {
         UserItem: UserCard,
         ToolItem: ToolCard,
         CompactionItem: CompactionCard,
         NoticeItem: NoticeCard,
         TurnItem: TurnLine,
-        AssistantItem: AnswerBlock,
+        AssistantItem: LongAnswerCard,
     }
-    kind = kinds[type(item)]
-    if isinstance(item, AssistantItem) and not item.streaming and is_long(item):
-        kind = LongAnswerCard
-    block: Block = kind(item, expanded=expanded, key_label=key_label)
-    return block
+    return kinds[type(item)](item, expanded=expanded, key_label=key_label)

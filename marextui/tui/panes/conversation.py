@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -18,24 +18,18 @@ from textual.containers import Vertical, VerticalScroll
 from textual.css.query import NoMatches
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Markdown, Static
+from textual.widgets import Static
 
 from marextui.tui import windowing
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import OWN_ACTIONS
 from marextui.tui.items import AssistantItem, Item, NoticeItem, TurnItem
-from marextui.tui.panes.cards import (
-    AnswerBlock,
-    Block,
-    KeyLabel,
-    expandable,
-    hidden,
-    make_block,
-    opens_at_once,
-    outgrown,
-)
+from marextui.tui.panes.cards import Block, Card, KeyLabel, expandable, hidden, make_block, opens_at_once
 from marextui.tui.viewmodel import ViewModel
 from marextui.tui.windowing import Limits, Window
+
+if TYPE_CHECKING:
+    from textual.widgets import Markdown
 
 NEAR = 2
 """Rows from an edge of what is mounted at which the next page is mounted."""
@@ -206,7 +200,7 @@ class Conversation(Vertical, can_focus=True):
         gone = [self._blocks.pop(k) for k in list(self._blocks) if k not in keys]
         for item in wanted:
             block = self._blocks.get(item.key)
-            if block is not None and (block.item is not item or outgrown(block)):
+            if block is not None and (block.item is not item or block.outgrown):
                 gone.append(self._blocks.pop(item.key))
         if gone:
             await scroller.remove_children(gone)
@@ -277,8 +271,9 @@ class Conversation(Vertical, can_focus=True):
         welcome.display = not model.items and not model.more
         if welcome.display:
             key = self._key_label
+            known = "Nothing was said yet. " if model.conversation_id else ""
             welcome.update(
-                f"Nothing was said yet. Write a message below.\n\n{key('app.help')} shows the keys, "
+                f"{known}Write a message below.\n\n{key('app.help')} shows the keys, "
                 f"{key('app.palette')} finds any action, / lists the commands, @ names a file.\n"
                 f"{key('app.resume')} opens an earlier conversation, {key('app.model')} another model."
             )
@@ -488,7 +483,7 @@ class Conversation(Vertical, can_focus=True):
             again = self.cursor == block.item.key
             self.cursor = block.item.key
             self._mark_cursor()
-            if not isinstance(block, AnswerBlock) or event.y == 0:
+            if isinstance(block, Card) or event.y == 0:
                 if again and hidden(block.item) and block.expanded:
                     self.action_open()
                 else:

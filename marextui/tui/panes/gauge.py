@@ -24,7 +24,7 @@ class _Body(Widget):
 
     DEFAULT_CSS = "_Body { height: auto; width: 1fr; }"
 
-    def __init__(self, gauge: Gauge) -> None:
+    def __init__(self, gauge: Gauge | None) -> None:
         super().__init__()
         self.gauge = gauge
 
@@ -39,11 +39,13 @@ class _Body(Widget):
         return self._content(self.content_size.width)
 
     def _content(self, width: int) -> Content:
+        if self.gauge is None:
+            return Content("The next request is being counted.")
         return gauge_bar.body(self.gauge, width, glyphs_of(self.app))
 
 
 class GaugePane(VerticalScroll, can_focus=True):
-    """The gauge in full; focusable, scrolls when the room is short. Two nodes, no timers."""
+    """The gauge in full; scrolls when the room is short. Two nodes, no timers. `gauge` None: still being counted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(PANE_ACTIONS, "gauge")]
 
@@ -60,14 +62,14 @@ class GaugePane(VerticalScroll, can_focus=True):
 
     def __init__(self, gauge: Gauge | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.gauge = gauge or Gauge()
-        self._body = _Body(self.gauge)
+        self.gauge = gauge
+        self._body = _Body(gauge)
 
     def compose(self) -> Any:
         yield self._body
 
     def on_mount(self) -> None:
-        self.show(self.gauge)
+        self._write_title()
 
     def show(self, gauge: Gauge) -> None:
         """Draw `gauge` (`GaugeChanged`). Never takes the focus."""
@@ -79,6 +81,9 @@ class GaugePane(VerticalScroll, can_focus=True):
         self._write_title()
 
     def _write_title(self) -> None:
+        if self.gauge is None:
+            self.border_title = gauge_bar.COUNTING
+            return
         # corners, a line and a blank on each side of the title
         room = max(0, self.outer_size.width - 6) or 80
         self.border_title = gauge_bar.title(self.gauge, room)
@@ -96,7 +101,7 @@ class GaugeLine(Static):
 
     def __init__(self, gauge: Gauge | None = None, **kwargs: Any) -> None:
         super().__init__(markup=False, **kwargs)
-        self.gauge = gauge or Gauge()
+        self.gauge = gauge
 
     def show(self, gauge: Gauge) -> None:
         """Draw `gauge`."""
@@ -104,4 +109,6 @@ class GaugeLine(Static):
         self.refresh()
 
     def render(self) -> Content:
+        if self.gauge is None:
+            return Content(gauge_bar.COUNTING)
         return gauge_bar.one_row(self.gauge, self.content_size.width or 80, glyphs_of(self.app))

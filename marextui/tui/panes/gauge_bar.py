@@ -23,6 +23,8 @@ ZONE_STYLES: dict[formats.Zone, str] = {
     "not compacting": "bold $text-error",
 }
 MARK_STYLE = "bold"
+COUNTING = "Context: counting..."
+"""Until the first figures are there: a zero would be a lie."""
 
 
 def _segments(g: Gauge, glyphs: Glyphs) -> list[tuple[str, int, str, str]]:

@@ -19,6 +19,7 @@ from marextui.tui.text import line
 from marextui.tui.viewmodel import Status
 
 WORDS: dict[Phase, str] = {
+    "starting": "starting",
     "idle": "ready",
     "loading": "loading model",
     "preparing": "preparing",
@@ -72,9 +73,9 @@ class StatusLine(Static):
             left += f" {dot} {line(s.detail, 80).plain}"
         if s.phase != "idle":
             left += f" {dot} {int(self._monotonic() - self._since)} s"
-            if s.phase not in ("loading", "interrupting"):
+            if s.phase not in ("starting", "loading", "interrupting"):
                 left += f" {dot} {self._key_label('app.escape')} stops"
-        model = line(s.model, 40).plain if s.model else "no model"
+        model = line(s.model, 40).plain if s.model else "no model" if s.phase != "starting" else ""
         if s.model and s.local:
             model += " (local)"
         usage = f"{formats.usage_line(s.usage)} {dot} " if s.usage is not None else ""

@@ -33,6 +33,7 @@ class SearchBar(Horizontal):
         self._more = False
         self.matches: list[int] = []
         self.at = 0
+        self.display = False
 
     def compose(self) -> ComposeResult:
         field = Input(placeholder="Search the conversation", id="search-field", compact=True, select_on_focus=False)
@@ -41,10 +42,9 @@ class SearchBar(Horizontal):
         yield field
         yield Static("", id="search-count", markup=False)
 
-    def on_mount(self) -> None:
-        self.display = False
-
     def open(self) -> None:
+        if not self.is_mounted:
+            return  # the first paint is not even done
         self.display = True
         self.query_one(Input).focus()
 
