@@ -82,6 +82,18 @@ class OutputStored:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeOutput:
+    """All of an output of which its message holds head and tail only (M30): the log never loses a byte (I6).
+
+    It stands beside the message and is read apart from it (`store.log.LogStore.whole`), so that a view costs no more.
+    """
+
+    message_id: str
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class OutputsOmitted:
     """In `turn`, these outputs or images were replaced by their markers in the view (M23, one rewrite).
 
@@ -249,6 +261,7 @@ class UsageMeasured:
 Entry = (
     MessageAdded
     | OutputStored
+    | WholeOutput
     | OutputsOmitted
     | InputsOmitted
     | TextsShortened
@@ -282,6 +295,7 @@ _KINDS: dict[str, type[Any]] = {
     for c in (
         MessageAdded,
         OutputStored,
+        WholeOutput,
         OutputsOmitted,
         InputsOmitted,
         TextsShortened,
@@ -409,6 +423,7 @@ __all__ = [
     "TurnOpened",
     "UnknownEntry",
     "UsageMeasured",
+    "WholeOutput",
     "decode",
     "encode",
 ]

@@ -28,7 +28,7 @@ from marextui.context.entries import (
     UsageMeasured,
 )
 from marextui.context.marks import SUMMARY_MARK
-from marextui.context.messages import Message, Part, TextPart, ToolCall, canonical_json
+from marextui.context.messages import ImagePart, Message, Part, TextPart, ToolCall, canonical_json
 from marextui.context.omission import head_tail, marker, unstored_marker
 from marextui.context.project_block import prefixed
 from marextui.context.project_entries import (
@@ -44,6 +44,8 @@ from marextui.context.validate import repair
 
 SUMMARY_ACKNOWLEDGEMENT = "Noted as the record of our earlier conversation; I continue from there."
 """The assistant half of a summary pair: it keeps user and assistant alternating on strict templates (B6, case 22)."""
+
+AnyRef = OmissionRef | InputRef | ShortenedRef
 
 INPUT_LABEL = "tool input"
 """What markers call an argument of a call."""
@@ -225,6 +227,16 @@ class Conversation:
         refs.extend(ref for by_path in self.inputs.values() for ref in by_path.values())
         return frozenset(ref.omission_id for ref in refs if ref.omission_id)
 
+    def ref_of(self, omission_id: str) -> AnyRef | None:
+        """Where what is stored under this id stands in the log; None when nothing here refers to it.
+
+        A read-back refers to the same id: the earliest place is the original.
+        """
+        refs: list[AnyRef] = [*self.stored.values(), *self.omitted.values(), *self.shortened.values()]
+        refs.extend(ref for by_path in self.inputs.values() for ref in by_path.values())
+        places = [ref for ref in refs if ref.omission_id == omission_id and ref.message_id in self._index]
+        return min(places, key=lambda ref: self._index[ref.message_id], default=None)
+
     def pending(self) -> Message | None:
         """The user's request that the view repeats ahead of a tail cut inside its turn (B13), as shown; else None."""
         start, compaction = self._cut()
@@ -331,6 +343,35 @@ class Conversation:
     def _inputs_marked(self, message_id: str, number: int, call: ToolCall) -> ToolCall:
         by_path = self.inputs.get((message_id, number))
         return call if not by_path else replace(call, arguments=arguments_marked(call.arguments, by_path))
+
+
+def original(message: Message, ref: AnyRef) -> str | None:
+    """The text of `message` that `ref` stands for; None when it has none there (any more)."""
+    if isinstance(ref, InputRef):
+        return _argument(message, ref)
+    if isinstance(message.content, str):
+        return message.content if ref.part == -1 else None
+    part = message.content[ref.part] if 0 <= ref.part < len(message.content) else None
+    if isinstance(part, TextPart):
+        return part.text
+    if isinstance(part, ImagePart):
+        return part.url
+    return None if part is None else part.raw
+
+
+def _argument(message: Message, ref: InputRef) -> str | None:
+    if not 0 <= ref.call < len(message.tool_calls):
+        return None
+    value: Any = message.tool_calls[ref.call].arguments
+    if not ref.path:
+        return str(value)
+    try:
+        value = json.loads(value)
+        for step in ref.path:
+            value = value[step]
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None
+    return value if isinstance(value, str) else None
 
 
 def arguments_marked(arguments: str, by_path: Mapping[tuple[str | int, ...], InputRef]) -> str:

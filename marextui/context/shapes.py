@@ -34,6 +34,7 @@ from marextui.context.shape_parts import (
 )
 from marextui.context.shape_rules import shape_violations
 from marextui.context.validate import EMPTY_MESSAGE, NO_REPLY, repair
+from marextui.context.wire import IMAGE_FOLLOWS
 
 Shape = Literal["openai", "anthropic", "gemini", "strict"]
 """`strict` is OpenAI's form for chat templates that insist on user and assistant in turn, as Mistral's do."""
@@ -41,8 +42,6 @@ SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 EMPTY_OUTPUT = "(no output)"
 """Text of a failed tool call that said nothing: Anthropic refuses an empty error."""
-IMAGE_FOLLOWS = "[image: in the next user message]"
-"""Stands in a tool result whose image had to move: OpenAI takes images from users only."""
 
 
 def to_shape(messages: Sequence[Message], shape: Shape) -> Any:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from marextui.context.messages import Message, to_wire
+from marextui.context.messages import Message
+from marextui.context.wire import wire_messages
 from marextui.engine.prompt import SystemPart
 from marextui.models.types import ChatRequest
 
@@ -34,7 +35,7 @@ class Limits:
 
 def wire_view(part: SystemPart, history: Sequence[Message], *, echo_reasoning: bool) -> tuple[dict[str, Any], ...]:
     """The messages of a request, as sent: the system part, then the view."""
-    return (part.wire(), *(to_wire(m, echo_reasoning=echo_reasoning) for m in history))
+    return (part.wire(), *(wire for _, wire in wire_messages(history, echo_reasoning=echo_reasoning)))
 
 
 def turn_request(
@@ -47,8 +48,9 @@ def turn_request(
     conversation: str = "",
 ) -> ChatRequest:
     """The request of a step that is sent `history`. Touches nothing: asking for it again gives the same (L34)."""
+    sent = tuple(wire_messages(history, echo_reasoning=echo_reasoning))
     return ChatRequest(
-        messages=wire_view(part, history, echo_reasoning=echo_reasoning),
+        messages=(part.wire(), *(wire for _, wire in sent)),
         tools=part.tools,
         max_tokens=limits.max_tokens,
         temperature=limits.temperature,
@@ -56,7 +58,7 @@ def turn_request(
         extra=turn_extra(limits, may_call=may_call),
         kind="main",
         conversation=conversation,
-        message_ids=tuple(m.id for m in history),
+        message_ids=tuple(message_id for message_id, _ in sent),
     )
 
 

@@ -24,6 +24,7 @@ from marextui.engine.engine import Engine
 from marextui.engine.meter import Meter
 from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import Omissions, Omitter
+from marextui.engine.originals import Originals
 from marextui.engine.permissions import Decision, Permissions
 from marextui.engine.ports import CalibrationFile, Clock, Ids, RandomIds, SystemClock
 from marextui.engine.quota import WithinQuota
@@ -97,6 +98,7 @@ def assemble(
         parts.log, project, root, bus, parts.clock, parts.ids, new_ledger, location=location, wanted=wanted
     )
     recaller = ConversationRecaller(lambda: archive.session, parts.log, omissions)
+    originals = Originals(omitter, parts.log, lambda: archive.session)
     runner = ToolRunner(
         parts.box,
         parts.titles,
@@ -105,6 +107,7 @@ def assemble(
         bus,
         parts.clock,
         parts.ids,
+        omitted=originals,
         recaller=recaller,
         seen=parts.seen,
     )
@@ -118,6 +121,7 @@ def assemble(
         control=control,
         archive=archive,
         omitter=omitter,
+        originals=originals,
         desk=Desk(parts.memory, omitter, bus, str(root) if show_project else ""),
         meter=meter,
         runner=runner,

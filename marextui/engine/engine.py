@@ -346,7 +346,7 @@ class Engine:
         return await self.state.omitter.list(self.session)
 
     async def read_omission(self, omission_id: str) -> str | None:
-        return await self.state.omitter.read(omission_id)
+        return await self.state.originals.open(omission_id)
 
     async def memory(self) -> MemoryReport:
         return await self.state.desk.report(self.state.meter.window.tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -15,9 +15,10 @@ from marextui.context.entries import (
     OutputStored,
     ShortenedRef,
     TextsShortened,
+    WholeOutput,
 )
 from marextui.context.ladder import Piece
-from marextui.context.messages import Message
+from marextui.context.messages import Message, Part, TextPart
 from marextui.context.omission import (
     OMIT_OVER,
     TOOL_OUTPUT,
@@ -81,11 +82,12 @@ class Omissions(Protocol):
         self, text: str, *, tool: str, what: str, conversation_id: str, message_id: str, file: str = ""
     ) -> StoredOutput: ...
     async def get(self, omission_id: str) -> str | None: ...
+    async def meta(self, omission_id: str) -> StoredOutput | None: ...
     async def all(self) -> Sequence[StoredOutput]: ...
     async def mark_read(self, omission_id: str) -> int: ...
     async def purge(self, days: int) -> list[str]: ...
     async def why_missing(self, omission_id: str, days: int) -> str: ...
-    async def about(self, omission_id: str) -> str: ...
+    async def about(self, omission_id: str, *, whole: bool = False) -> str: ...
     async def total_bytes(self) -> int: ...
     async def over_quota(self) -> bool: ...
     async def evict(self, referenced: Collection[str], *, keep: Collection[str] = ()) -> RemovedForRoom: ...
@@ -130,13 +132,6 @@ class Omitter:
             if not expired(m.created_at, self.clock.now(), self.days)
         ]
 
-    async def read(self, omission_id: str) -> str | None:
-        """The stored text, counted as one read-back; None when there is none. Raises OSError."""
-        text = await self.store.get(omission_id)
-        if text is not None:
-            await self.count_read(omission_id)
-        return text
-
     async def count_read(self, omission_id: str) -> None:
         """One read-back more; a count that cannot be kept must not cost what was read."""
         try:
@@ -150,16 +145,41 @@ class Omitter:
 
     async def keep(
         self, session: Session, message: Message, *, what: str, window: int | None, exempt: bool
-    ) -> tuple[Message, OutputStored | TextsShortened | None]:
+    ) -> tuple[Message, Sequence[Entry]]:
         """Store the output of `message` if it may later be omitted, and cap what the model sees of it (M30).
 
-        Returns the message to log (capped, ending in the marker, when it was over the cap) and the entry to log beside
-        it. `exempt` results (read-backs) are never stored again: their text is in the store already (M26). On a disk
-        that cannot take it the log keeps all of it, the model sees it capped, and people are told.
+        Returns the message to log (each text over the cap as head and tail, ending in the marker) and the entries to
+        log beside it, the whole of what was capped among them. `exempt` results (read-backs) are never stored again:
+        their text is in the store already (M26). On a disk that cannot take it the log keeps all of it, the model sees
+        it capped, and people are told.
         """
-        text = message.text
-        if exempt or len(text) <= OMIT_OVER or not isinstance(message.content, str):
-            return message, None
+        entries: MutableSequence[Entry] = []
+        if exempt:
+            return message, entries
+        if isinstance(message.content, str):
+            content = await self._kept_text(session, message, -1, message.content, what, window, entries)
+            return (message if content is message.content else replace(message, content=content)), entries
+        parts: list[Part] = []
+        for n, part in enumerate(message.content):
+            if isinstance(part, TextPart):
+                text = await self._kept_text(session, message, n, part.text, what, window, entries)
+                part = part if text is part.text else TextPart(text)
+            parts.append(part)
+        return replace(message, content=tuple(parts)), entries
+
+    async def _kept_text(
+        self,
+        session: Session,
+        message: Message,
+        part: int,
+        text: str,
+        what: str,
+        window: int | None,
+        entries: MutableSequence[Entry],
+    ) -> str:
+        """Store one text of `message`; returns what of it the message is to hold and adds to `entries`."""
+        if len(text) <= OMIT_OVER:
+            return text
         try:
             meta = await self.store.put(
                 text,
@@ -167,19 +187,20 @@ class Omitter:
                 what=what,
                 conversation_id=session.id,
                 message_id=message.id,
-                file=what if message.name in FILE_READERS else "",
+                file=what if message.name in FILE_READERS and part == -1 else "",
             )
         except OSError as problem:
             self.bus.emit(_not_stored(message.name, problem))
-            if fits(text, window):
-                return message, None
-            kept = ShortenedRef(message.id, -1, "", len(text), output_cap_chars(window), TOOL_OUTPUT)
-            return message, TextsShortened(message.turn, (kept,))
+            if not fits(text, window):
+                kept = ShortenedRef(message.id, part, "", len(text), output_cap_chars(window), TOOL_OUTPUT)
+                entries.append(TextsShortened(message.turn, (kept,)))
+            return text
         self.bus.emit(OmissionStored(self.info(meta, in_view=True)))
-        stored = OutputStored(OmissionRef(message.id, -1, meta.id, meta.chars))
-        if fits(text, window):
-            return message, stored
-        return replace(message, content=cap_output(text, window=window, omission_id=meta.id)), stored
+        capped = not fits(text, window)
+        if capped:
+            entries.append(WholeOutput(message.id, part, text))
+        entries.append(OutputStored(OmissionRef(message.id, part, meta.id, meta.chars)))
+        return cap_output(text, window=window, omission_id=meta.id) if capped else text
 
     async def _refs(self, session: Session, found: Sequence[Eligible]) -> tuple[OmissionRef, ...]:
         refs: list[OmissionRef] = []
@@ -282,22 +303,3 @@ class Omitter:
 def _not_stored(tool: str, problem: OSError) -> Notice:
     text = f"The output of {tool} could not be stored: {problem.strerror or problem}. It stands in the conversation."
     return Notice("warning", text, "Free disk space; until then long outputs cannot be read back or put aside.")
-
-
-@dataclass(slots=True)
-class Reader:
-    """`tools.types.OmittedReader` over the store: what ReadOmittedContent reads with (case 78: no permission)."""
-
-    omitter: Omitter
-
-    async def read(self, omission_id: str) -> str | None:
-        return await self.omitter.store.get(omission_id)
-
-    async def count_read(self, omission_id: str) -> None:
-        await self.omitter.count_read(omission_id)
-
-    async def why_missing(self, omission_id: str) -> str:
-        return await self.omitter.store.why_missing(omission_id, self.omitter.days)
-
-    async def about(self, omission_id: str) -> str:
-        return await self.omitter.store.about(omission_id)

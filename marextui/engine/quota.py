@@ -65,6 +65,9 @@ class WithinQuota:
     async def get(self, omission_id: str) -> str | None:
         return await self.store.get(omission_id)
 
+    async def meta(self, omission_id: str) -> StoredOutput | None:
+        return await self.store.meta(omission_id)
+
     async def all(self) -> Sequence[StoredOutput]:
         return await self.store.all()
 
@@ -74,8 +77,8 @@ class WithinQuota:
     async def why_missing(self, omission_id: str, days: int) -> str:
         return await self.store.why_missing(omission_id, days)
 
-    async def about(self, omission_id: str) -> str:
-        return await self.store.about(omission_id)
+    async def about(self, omission_id: str, *, whole: bool = False) -> str:
+        return await self.store.about(omission_id, whole=whole)
 
     async def total_bytes(self) -> int:
         return await self.store.total_bytes()

@@ -24,6 +24,7 @@ from marextui.engine.events import GaugeChanged, Notice
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import DAY, Omitter
+from marextui.engine.originals import Originals
 from marextui.engine.permissions import Permissions
 from marextui.engine.ports import CalibrationFile, Clock, Ids
 from marextui.engine.prompt import BASE_PROMPT, BASE_PROMPT_NO_TOOLS, SystemPart
@@ -83,6 +84,7 @@ class EngineState:
     control: ModelControl
     archive: Archive
     omitter: Omitter
+    originals: Originals
     desk: Desk
     meter: Meter
     runner: ToolRunner

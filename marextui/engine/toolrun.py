@@ -7,18 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from marextui.context.entries import Entry, FileSeen, FilesSeen, MessageAdded, OmissionRef, OutputStored
+from marextui.context.bulk import images
+from marextui.context.entries import Entry, FileSeen, FilesSeen, InputRef, MessageAdded, OmissionRef, OutputStored
 from marextui.context.messages import Message, ToolCall
-from marextui.context.omission import output_cap_chars, parse_marker
+from marextui.context.omission import TOOL_OUTPUT, output_cap_chars, parse_marker
 from marextui.context.redacted import redacted_arguments
 from marextui.context.redaction import redact
 from marextui.engine.bus import Bus
 from marextui.engine.events import ToolFinished, ToolOutputStreamed, ToolStarted
-from marextui.engine.omitter import Omitter, Reader
+from marextui.engine.omitter import Omitter
 from marextui.engine.permissions import Permissions
 from marextui.engine.ports import Clock, Ids
 from marextui.engine.session import Session
-from marextui.tools.types import Recaller, ToolBox, ToolContext, ToolResult
+from marextui.tools.types import OmittedReader, Recaller, ToolBox, ToolContext, ToolResult
 
 INTERRUPTED = "Interrupted by the user before it finished; it may have taken effect in part."
 NOT_RUN = "Not run: the user interrupted the turn first."
@@ -60,6 +61,7 @@ class ToolRunner:
     clock: Clock
     ids: Ids
     tally: ToolTally = field(default_factory=ToolTally)
+    omitted: OmittedReader | None = None
     recaller: Recaller | None = None
     seen: SeenFiles | None = None
 
@@ -85,7 +87,7 @@ class ToolRunner:
             self.bus.enter("tools", self.titles.title(call.name, call.arguments))
             context = ToolContext(
                 emit=lambda text: self.bus.emit(ToolOutputStreamed(call.id, text)),
-                omitted=Reader(self.omitter),
+                omitted=self.omitted,
                 recaller=self.recaller,
                 limit_chars=output_cap_chars(window),
             )
@@ -129,7 +131,7 @@ class ToolRunner:
             origin="tool",
             turn=turn,
         )
-        shown, stored = await self.omitter.keep(
+        shown, beside = await self.omitter.keep(
             session,
             message,
             what=self.titles.subject(call.name, call.arguments),
@@ -137,10 +139,8 @@ class ToolRunner:
             exempt=result.exempt_from_omission,
         )
         if result.exempt_from_omission and not result.is_error:
-            stored = self._read_back_of(session, call, message)
-        entries: list[Entry] = [MessageAdded(shown)]
-        if stored is not None:
-            entries.append(stored)
+            beside = self._read_back_of(session, call, message)
+        entries: list[Entry] = [MessageAdded(shown), *beside]
         entries += await self._newly_seen(call, result)
         await session.append(*entries)
         self.bus.emit(
@@ -150,7 +150,7 @@ class ToolRunner:
                 result.summary,
                 len(result.text),
                 seconds,
-                stored.ref.omission_id if isinstance(stored, OutputStored) else "",
+                next((e.ref.omission_id for e in beside if isinstance(e, OutputStored)), ""),
                 result.diff,
             )
         )
@@ -166,11 +166,13 @@ class ToolRunner:
 
         return [FilesSeen(noted, await asyncio.to_thread(redacted))]
 
-    def _read_back_of(self, session: Session, call: ToolCall, message: Message) -> OutputStored | None:
+    def _read_back_of(self, session: Session, call: ToolCall, message: Message) -> list[Entry]:
         """A read-back grown old goes back to the id it came from instead of being stored a second time."""
         wanted = self.titles.subject(call.name, call.arguments)
         wanted = parse_marker(wanted) or wanted.strip()
-        for ref in session.conversation.stored.values():
-            if ref.omission_id == wanted:
-                return OutputStored(OmissionRef(message.id, -1, wanted, ref.chars))
-        return None
+        ref = session.conversation.ref_of(wanted)
+        if ref is None:
+            return []
+        part = next(iter(images(message)), -1)
+        label = TOOL_OUTPUT if part == -1 or isinstance(ref, InputRef) else ref.label
+        return [OutputStored(OmissionRef(message.id, part, wanted, ref.chars, label))]

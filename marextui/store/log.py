@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import aiosqlite
 
-from marextui.context.entries import Entry, MessageAdded, Record, TurnOpened
+from marextui.context.entries import Entry, MessageAdded, Record, TurnOpened, WholeOutput
 from marextui.context.messages import Message
 from marextui.context.redaction import redact
 from marextui.store import recall, references
@@ -23,12 +23,15 @@ CHUNK = 500
 """Rows decoded at a time when a whole conversation is read."""
 
 _ENTRY = "seq, at, kind, payload"
+_APART = "kind <> 'WholeOutput'"
+"""Whole outputs are read one by one (`LogStore.whole`): a conversation is opened without them."""
+
 _ROW = "id, title, project, created_at, updated_at, messages, turns"
 
-PAGE_SQL = f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+PAGE_SQL = f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND seq < ? AND {_APART} ORDER BY seq DESC LIMIT ?"
 """The tail-first page: walks the primary key backwards, so a page costs its own rows and no more (case 4)."""
 
-_ALL_SQL = f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND seq > ? ORDER BY seq LIMIT {CHUNK}"
+_ALL_SQL = f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND seq > ? AND {_APART} ORDER BY seq LIMIT {CHUNK}"
 
 # The first LIKE finds candidates in the raw JSON, the second looks at the text alone ("user" stands in every message).
 _SAYS = """EXISTS (
@@ -149,7 +152,10 @@ class LogStore:
             before = rows[limit - 1][0]
 
     async def records(self, conversation_id: str) -> tuple[Record, ...]:
-        """The whole log of a conversation, in order; unreadable entries are left out and counted."""
+        """The whole log of a conversation, in order; unreadable entries are left out and counted.
+
+        Outputs that a message shows a part of stand in the log as well; they are read apart (`whole`).
+        """
         records: list[Record] = []
         after = 0
         while True:
@@ -162,15 +168,30 @@ class LogStore:
 
     async def message(self, conversation_id: str, message_id: str) -> Message | None:
         """One message by its id; None when there is none."""
+        found = await self.logged(conversation_id, message_id)
+        return None if found is None else found[0]
+
+    async def logged(self, conversation_id: str, message_id: str) -> tuple[Message, float] | None:
+        """(a message by its id, when it was logged in seconds since the epoch); None when there is none."""
+        for record in await self._about(conversation_id, message_id, f"{_APART} ORDER BY seq LIMIT 1"):
+            if isinstance(record.entry, MessageAdded):
+                return record.entry.message, record.at
+        return None
+
+    async def whole(self, conversation_id: str, message_id: str, part: int) -> str | None:
+        """All of the output of which this message holds head and tail; None when it holds all of it itself."""
+        for record in await self._about(conversation_id, message_id, "kind = 'WholeOutput' ORDER BY seq"):
+            if isinstance(record.entry, WholeOutput) and record.entry.part == part:
+                return record.entry.text
+        return None
+
+    async def _about(self, conversation_id: str, message_id: str, which: str) -> list[Record]:
         rows = await self._fetch(
-            f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND message_id = ? ORDER BY seq LIMIT 1",
+            f"SELECT {_ENTRY} FROM entry WHERE conversation_id = ? AND message_id = ? AND {which}",
             (storable(conversation_id), storable(message_id)),
         )
         self.rows_read += len(rows)
-        for record in await self._decoded(conversation_id, rows):
-            if isinstance(record.entry, MessageAdded):
-                return record.entry.message
-        return None
+        return await self._decoded(conversation_id, rows)
 
     async def conversations(self, *, project: str | None, query: str = "", limit: int = 200) -> list[ConversationRow]:
         """Conversations of `project` (None: of all), last written to first. `query` must stand in the title or in the

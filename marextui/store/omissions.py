@@ -143,11 +143,12 @@ class OmissionStore:
         """
         return await asyncio.to_thread(self._evict, referenced, keep)
 
-    async def about(self, omission_id: str) -> str:
+    async def about(self, omission_id: str, *, whole: bool = False) -> str:
         """What a reader of this entry should know, as sentences for a model: that a part was not kept (M27), and
-        whether the file it shows is still the same. "" when there is nothing to say.
+        whether the file it shows is still the same. "" when there is nothing to say. `whole`: the reader has the
+        original from elsewhere.
         """
-        return await asyncio.to_thread(self._about, omission_id)
+        return await asyncio.to_thread(self._about, omission_id, whole)
 
     async def why_missing(self, omission_id: str, days: int) -> str:
         """Why there is nothing to read under this id, as a sentence for a model; `days` is the retention (M26)."""
@@ -329,12 +330,12 @@ class OmissionStore:
                 gone[meta.id in referenced].append(meta.id)
         return Evicted(tuple(gone[False]), tuple(gone[True]))
 
-    def _about(self, omission_id: str) -> str:
+    def _about(self, omission_id: str, whole: bool) -> str:
         meta = self._meta(omission_id)
         if meta is None:
             return ""
         said = []
-        if meta.chars > STORE_LIMIT:
+        if meta.chars > STORE_LIMIT and not whole:
             said.append(
                 f"Only {grouped(meta.stored_chars)} of {grouped(meta.chars)} characters were kept, the beginning and "
                 "the end: what stood between is not here; run the tool again with a narrower question to see it."

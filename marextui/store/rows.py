@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from marextui.context.entries import Entry, MessageAdded, Record, decode, encode
+from marextui.context.entries import Entry, MessageAdded, Record, WholeOutput, decode, encode
 from marextui.context.messages import canonical_json
 from marextui.context.redacted import redacted_entry
 
@@ -24,7 +24,11 @@ def to_row(entry: Entry) -> EncodedEntry:
     """
     kind, payload = encode(redacted_entry(entry))
     text = _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", canonical_json(payload))
-    message_id = storable(entry.message.id) if isinstance(entry, MessageAdded) else None
+    message_id = None
+    if isinstance(entry, MessageAdded):
+        message_id = storable(entry.message.id)
+    elif isinstance(entry, WholeOutput):
+        message_id = storable(entry.message_id)
     return kind, message_id, text
 
 

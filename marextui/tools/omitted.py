@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from marextui.context.bulk import image_label
+from marextui.context.messages import ImagePart, TextPart
 from marextui.context.omission import grouped, read_slice
 from marextui.tools.types import PermissionNeed, ToolContext, ToolResult, ToolSpec
 
+_QUICK_CHARS = 200_000
+"""Characters up to which a text is searched at once; longer ones beside the loop."""
 _ID = re.compile(r"omitted-\d{3,}", re.ASCII)
 
 
@@ -55,13 +61,18 @@ class ReadOmittedContent:
             return _failed(f"ReadOmittedContent: {reason}", "not there")
         about = await ctx.omitted.about(content_id)
         note = f"\n[{about}]" if about else ""
-        shown = read_slice(
+        if text.startswith("data:image/") and not any(args.get(k) for k in ("offset", "length", "query")):
+            await ctx.omitted.count_read(content_id)
+            return _picture(content_id, text, note)
+        look = partial(
+            read_slice,
             text,
             offset=args.get("offset"),
             length=args.get("length") or None,  # small models write 0 for what they leave open
             query=args.get("query"),
             limit_chars=max(1, ctx.limit_chars - len(note)),
         )
+        shown = look() if len(text) <= _QUICK_CHARS else await asyncio.to_thread(look)
         if not shown.found:
             return ToolResult(shown.text + note, summary=f"{content_id}, nothing there", exempt_from_omission=True)
         await ctx.omitted.count_read(content_id)
@@ -70,6 +81,17 @@ class ReadOmittedContent:
             summary=f"{content_id}, {grouped(len(shown.text))} of {grouped(len(text))} chars",
             exempt_from_omission=True,
         )
+
+
+def _picture(content_id: str, url: str, note: str) -> ToolResult:
+    """An image is shown again: its encoded bytes would tell a model nothing (case 103)."""
+    text = f"[{image_label(url)}]{note}"
+    return ToolResult(
+        text,
+        summary=f"{content_id}, {image_label(url)}",
+        parts=(TextPart(text), ImagePart(url)),
+        exempt_from_omission=True,
+    )
 
 
 def parse_id(written: str) -> str | None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from marextui.tools.process import Clock
 
-HEAD_BYTES = 512 * 1024
-TAIL_BYTES = 512 * 1024
+HEAD_BYTES = 4 * 1024 * 1024
+TAIL_BYTES = 4 * 1024 * 1024
 EMIT_SECONDS = 0.1
 """Output is handed to the screen at most this often."""
 
@@ -21,7 +21,7 @@ _CHUNK = 1 << 16
 
 
 class KeptOutput:
-    """The first and the last half megabyte of a stream; `total` counts all bytes."""
+    """The first and the last four megabytes of a stream (a log of five is kept whole); `total` counts all bytes."""
 
     def __init__(self, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> None:
         self._head_bytes, self._tail_bytes = head_bytes, tail_bytes

@@ -74,6 +74,7 @@ class Rig:
     calibration: CalibrationFile | None = None
     seen: SeenFiles | None = None
     log: LogStore | None = None
+    quota_mb: int = 512
 
     def __post_init__(self) -> None:
         self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
@@ -84,7 +85,9 @@ class Rig:
         project = self.folder / "project"
         project.mkdir(exist_ok=True)
         self.memory = MemoryStore(self.folder / "memory", project)
-        self.omissions = OmissionStore(self.folder / "memory" / "omissions", self.clock.now)
+        self.omissions = OmissionStore(
+            self.folder / "memory" / "omissions", self.clock.now, root=project, quota_mb=self.quota_mb
+        )
         self.journal = UsageJournal(project / ".marex")
         parts = Parts(
             hub=self.hub,
