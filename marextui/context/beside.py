@@ -8,23 +8,25 @@ from marextui.context.factindex import best_facts, index_facts, render_facts
 from marextui.context.language import detect_language
 from marextui.context.messages import Message
 from marextui.context.orders import done_list, open_request, render_orders, render_requests, standing_orders
+from marextui.context.plans import plan_in_force, render_plan
 from marextui.context.quoting import code
 from marextui.context.speech import own_words
 from marextui.context.worklog import render_work_log, work_log
 
-WORK_LOG, EXACT_FACTS, STANDING_ORDERS, EARLIER_REQUESTS = (
+WORK_LOG, EXACT_FACTS, STANDING_ORDERS, PLAN, EARLIER_REQUESTS = (
     "Work Log",
     "Exact Facts",
     "Standing Orders",
+    "Plan",
     "Earlier Requests",
 )
-BESIDE_SECTIONS = (WORK_LOG, EXACT_FACTS, STANDING_ORDERS, EARLIER_REQUESTS)
+BESIDE_SECTIONS = (WORK_LOG, EXACT_FACTS, STANDING_ORDERS, PLAN, EARLIER_REQUESTS)
 """Headings of the block, in order."""
 
-_SHARES = {WORK_LOG: 35, EXACT_FACTS: 35, STANDING_ORDERS: 20, EARLIER_REQUESTS: 10}
+_SHARES = {WORK_LOG: 30, EXACT_FACTS: 25, STANDING_ORDERS: 15, PLAN: 25, EARLIER_REQUESTS: 5}
 """Percent of the room each section may take; what one does not need passes on to the others."""
 
-_PASSED_ON = (STANDING_ORDERS, WORK_LOG, EXACT_FACTS, EARLIER_REQUESTS)
+_PASSED_ON = (STANDING_ORDERS, PLAN, WORK_LOG, EXACT_FACTS, EARLIER_REQUESTS)
 """Who gets unused room first: to lose an order or an outcome hurts most."""
 
 _IN_WORK_LOG = frozenset({"path", "error", "url"})
@@ -34,16 +36,23 @@ Renderer = Callable[[int, str], str]
 """Renders a section within that many characters, given the sections above it."""
 
 
-def beside(before: Sequence[Message], *, max_chars: int, sections: Sequence[str] = BESIDE_SECTIONS) -> str:
+def beside(
+    before: Sequence[Message],
+    *,
+    after: Sequence[Message] = (),
+    max_chars: int,
+    sections: Sequence[str] = BESIDE_SECTIONS,
+) -> str:
     """The block for everything before the cut: the `sections` that are not empty, at most `max_chars` characters.
 
-    `before` is every raw message before the cut since the beginning of the log, so that nothing decays over cycles.
+    `before` is every raw message before the cut since the beginning of the log, so that nothing decays over cycles;
+    `after` are those that stay in view, which may hold a later plan or close the request it was made for.
     Text of tools and people stands in one line each, in backticks or quotation marks, and can fake no heading (126).
     Pure and deterministic; "" when there is nothing to say. Unknown sections are passed over.
     """
     language = detect_language("\n".join(own_words(m) for m in before if m.role == "user"))
     wanted = [s for s in BESIDE_SECTIONS if s in sections]
-    renderers = {s: _renderer(s, before, language, wanted) for s in wanted}
+    renderers = {s: _renderer(s, before, after, language, wanted) for s in wanted}
     room = max_chars - sum(len(_headed(s, "")) + 2 for s in wanted)
     if room <= 0:
         return ""
@@ -66,13 +75,18 @@ def _headed(title: str, text: str) -> str:
     return f"## {title}\n{text}"
 
 
-def _renderer(section: str, before: Sequence[Message], language: str, wanted: Sequence[str]) -> Renderer:
+def _renderer(
+    section: str, before: Sequence[Message], after: Sequence[Message], language: str, wanted: Sequence[str]
+) -> Renderer:
     if section == WORK_LOG:
         log = work_log(before)
         return lambda chars, _: render_work_log(log, max_chars=chars, language=language)
     if section == STANDING_ORDERS:
         orders = standing_orders(before)
         return lambda chars, _: render_orders(orders, max_chars=chars, language=language)
+    if section == PLAN:
+        plan = plan_in_force(before, after)
+        return lambda chars, _: render_plan(plan, max_chars=chars, language=language)
     if section == EARLIER_REQUESTS:
         done, request = done_list(before), open_request(before)
         return lambda chars, _: render_requests(done, request, max_chars=chars, language=language)

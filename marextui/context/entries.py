@@ -7,7 +7,7 @@ there, undo that) or *events* (a turn ended, an error was shown). The view a mod
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from marextui.context.messages import Message, OtherPart, Part, TextPart, ToolCall, part_from_wire, part_to_wire
@@ -143,10 +143,11 @@ class SummaryItem:
 
 @dataclass(frozen=True, slots=True)
 class SummarySection:
-    """A headed list of items (P6)."""
+    """A headed list of items (P6). `settled`: it was said in so many words that there is nothing (more) to list."""
 
     title: str
     items: tuple[SummaryItem, ...]
+    settled: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

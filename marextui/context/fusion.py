@@ -150,10 +150,13 @@ def _fuse_appended(earlier: Sequence[SummaryItem], new: Sequence[SummaryItem], *
 
 
 def _fuse_replaced(
-    earlier: Sequence[SummaryItem], new: Sequence[SummaryItem], *, steps: bool, told: Sequence[str]
+    earlier: Sequence[SummaryItem], new: Sequence[SummaryItem], *, steps: bool, told: Sequence[str], settled: bool
 ) -> list[SummaryItem]:
-    """New items replace the old ones, which stay as done (a step the new summary tells of) or superseded."""
-    if not new:
+    """New items replace the old ones, which stay as done (a step the new summary tells of) or superseded.
+
+    So does the word that there are none (`settled`); a section that was left out replaces nothing.
+    """
+    if not new and not settled:
         return list(earlier)
     merged: list[SummaryItem] = []
     repeated: set[str] = set()
@@ -188,6 +191,7 @@ def fuse(earlier: Summary | None, new: Summary, *, cycle: int) -> Summary:
     before = _by_title(earlier.sections if earlier else ())
     after = {key: _clamped(items, cycle) for key, items in _by_title(new.sections).items()}
     told = [i.text for key in ("current state", "files modified", "decisions made") for i in after.get(key, ())]
+    settled = {canonical_title(s.title) for s in new.sections if s.settled and any(p.items for p in new.sections)}
     sections = []
     for key, title in order.items():
         old = before.get(key, ())
@@ -197,7 +201,8 @@ def fuse(earlier: Summary | None, new: Summary, *, cycle: int) -> Summary:
         if rule == "by path":
             merged = _fuse_files(old, fresh)
         elif rule in ("replaced", "steps"):
-            merged = _fuse_replaced(old, fresh, steps=rule == "steps", told=told)
+            none = rule == "steps" and key in settled
+            merged = _fuse_replaced(old, fresh, steps=rule == "steps", told=told, settled=none)
         else:
             merged = _fuse_appended(old, fresh, supersede=rule != "appended")
         sections.append(SummarySection(title, tuple(merged)))
@@ -243,7 +248,7 @@ def fit(summary: Summary, cap_chars: int) -> tuple[Summary, tuple[SummaryItem, .
     def without() -> Summary:
         return Summary(
             tuple(
-                SummarySection(s.title, tuple(i for n, i in enumerate(s.items) if (k, n) not in dropped))
+                replace(s, items=tuple(i for n, i in enumerate(s.items) if (k, n) not in dropped))
                 for k, s in enumerate(summary.sections)
             )
         )
@@ -273,7 +278,7 @@ def fit(summary: Summary, cap_chars: int) -> tuple[Summary, tuple[SummaryItem, .
 def _exchange(summary: Summary, old: SummaryItem, new: SummaryItem) -> Summary:
     return Summary(
         tuple(
-            SummarySection(s.title, tuple(new if i is old else i for i in s.items)) if old in s.items else s
+            replace(s, items=tuple(new if i is old else i for i in s.items)) if old in s.items else s
             for s in summary.sections
         )
     )

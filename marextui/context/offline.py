@@ -7,8 +7,7 @@ ids of the messages it comes from. Deterministic: the same span gives the same b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from marextui.context.calls import TouchKind, arguments, call_command, call_files, command_files, fenced_commands
 from marextui.context.entries import Summary, SummaryItem, SummarySection
@@ -16,9 +15,10 @@ from marextui.context.facts import error_lines, sentences, test_counts, user_con
 from marextui.context.fusion import fit
 from marextui.context.language import detect_language
 from marextui.context.messages import Message, ToolCall
+from marextui.context.plans import plan_in_force
 from marextui.context.redaction import redact
 from marextui.context.section_titles import plain
-from marextui.context.sections import SECTIONS, place_for
+from marextui.context.sections import SECTIONS, place_for, rule_of
 
 _LABELS = {
     "created": "created",
@@ -277,13 +277,11 @@ class _Reader:
         if self.requests and self.answer_to(self.requests[-1]) is None:
             message = self.told[self.requests[-1]]
             items.append(self.item(f"{self.labels['open']}: “{_short(message.text, _OPEN_REQUEST)}”", message.id))
-        for message in reversed(self.told):
-            todos = next((t for c in message.tool_calls if (t := _todos(c)) is not None), None)
-            if todos is not None:
-                items.extend(
-                    self.item(f"{self.labels['todo']}: {_short(t, _LATER_REQUEST)}", message.id) for t in todos
-                )
-                break
+        if (plan := plan_in_force(self.told)) is not None:
+            steps = (step.text for step in plan.steps if step.state != "done")
+            items.extend(
+                self.item(f"{self.labels['todo']}: {_short(t, _LATER_REQUEST)}", plan.message_id) for t in steps
+            )
         return items
 
 
@@ -296,25 +294,6 @@ _DECIDED = re.compile(
     r"|j['’]utilise(?:rai)?|décision :|la cause est)",
     re.IGNORECASE,
 )
-_CHECKBOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])?\s*\[([^\]]?)\]\s*(.+)$", re.MULTILINE)
-_CLOSED = frozenset({"completed", "complete", "done", "finished", "cancelled", "canceled"})
-
-
-def _todos(call: ToolCall) -> list[str] | None:
-    """Open entries of the to-do list a call wrote, None when it wrote none."""
-    if not re.search(r"todo|plan|task", call.name, re.IGNORECASE):
-        return None
-    args: Mapping[str, Any] = arguments(call)
-    for value in args.values():
-        if isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
-            return [
-                str(v.get("content") or v.get("step") or v.get("text") or v.get("title") or v.get("task") or "?")
-                for v in value
-                if str(v.get("status") or ("done" if v.get("done") is True else "")).lower() not in _CLOSED
-            ]
-        if isinstance(value, str) and (boxes := _CHECKBOX.findall(value)):
-            return [text.strip() for mark, text in boxes if mark.lower() not in {"x", "✓", "✔"}]
-    return None
 
 
 def offline_summary(
@@ -342,5 +321,11 @@ def offline_summary(
     placed: list[list[SummaryItem]] = [[] for _ in sections]
     for kind, items in built.items():
         placed[place_for(kind, sections)].extend(items)
-    summary = Summary(tuple(SummarySection(title, tuple(i)) for title, i in zip(sections, placed, strict=True)))
+    nothing_open = bool(reader.requests) and not built["next steps"]
+    summary = Summary(
+        tuple(
+            SummarySection(title, tuple(items), settled=nothing_open and rule_of(title) == "steps")
+            for title, items in zip(sections, placed, strict=True)
+        )
+    )
     return fit(summary, max_chars)[0]

@@ -77,7 +77,7 @@ _STAND_INS: dict[str, tuple[str, ...]] = {
 """Where what code knows goes when the list lacks its own section."""
 
 _TITLE = re.compile(r"[^\W\d_][\w &'’/()-]{2,39}")
-_RESERVED = frozenset(map(plain, ("Work Log", "Exact Facts", "Standing Orders", "Earlier Requests")))
+_RESERVED = frozenset(map(plain, ("Work Log", "Exact Facts", "Standing Orders", "Plan", "Earlier Requests")))
 """Headings of the block beside the summary."""
 MOST_SECTIONS = 12
 _GUIDE_CHARS = 200

@@ -51,6 +51,7 @@ class _Draft:
     indent: int = 0
     open: bool = False
     label: str = ""
+    none: bool = False
 
     def start(self, text: str, indent: int) -> None:
         self.items.append(f"{self.label}{text}")
@@ -123,6 +124,7 @@ def _read(text: str, wanted: dict[str, str], fallback: str) -> tuple[list[_Draft
                 now.label, now.open = f"{title}: ", False
             else:
                 drafts.append(_Draft(title, False, level))
+            drafts[-1].none = bool(rest) and says_nothing(rest)
             if rest and not says_nothing(rest):
                 drafts[-1].start(rest, 0)
             continue
@@ -202,11 +204,17 @@ def parse_summary(
     fallback = sections[place_for("current state", sections)] if sections else "Current State"
     drafts, structured = _read(unfenced(without_wrapping(text)), wanted, fallback)
     found: dict[str, dict[str, SummaryItem]] = {title: {} for title in sections}
+    none = {d.title for d in drafts if d.none or any(map(says_nothing, d.items))}
     for draft in drafts:
         key = "" if structured else UNSTRUCTURED
         for item in _items(draft, cycle, sources, key):
             found.setdefault(draft.title, {}).setdefault(plain(item.text), item)
-    return Summary(tuple(SummarySection(title, tuple(items.values())) for title, items in found.items()))
+    return Summary(
+        tuple(
+            SummarySection(title, tuple(items.values()), settled=title in none and not items)
+            for title, items in found.items()
+        )
+    )
 
 
 def render_summary(summary: Summary, *, cap_chars: int | None = None) -> str:

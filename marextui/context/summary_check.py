@@ -92,7 +92,7 @@ def check_summary(
 def _kept(summary: Summary, dropped: Container[tuple[int, int]]) -> Summary:
     return Summary(
         tuple(
-            SummarySection(s.title, tuple(i for n, i in enumerate(s.items) if (k, n) not in dropped))
+            replace(s, items=tuple(i for n, i in enumerate(s.items) if (k, n) not in dropped))
             for k, s in enumerate(summary.sections)
         )
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Literal
@@ -282,9 +282,7 @@ def with_items(summary: Summary, added: Sequence[tuple[str, SummaryItem]]) -> Su
     for place, entry in added:
         at = place_for(place, titles)
         extra.setdefault(at, []).append(entry if is_files(summary.sections[at].title) else _unkeyed(entry))
-    return Summary(
-        tuple(SummarySection(s.title, (*s.items, *extra.get(n, ()))) for n, s in enumerate(summary.sections))
-    )
+    return Summary(tuple(replace(s, items=(*s.items, *extra.get(n, ()))) for n, s in enumerate(summary.sections)))
 
 
 def _unkeyed(entry: SummaryItem) -> SummaryItem:

@@ -211,12 +211,11 @@ class Compactor:
     async def _known_for_certain(self, session: Session, cut: str, room: int) -> str:
         """What stands beside the summary of everything before `cut`, in `room` tokens (issue section 2)."""
         messages = session.conversation.messages
-        before = await asyncio.to_thread(
-            _clean, messages[: next((i for i, m in enumerate(messages) if m.id == cut), 0)]
-        )
+        at = next((i for i, m in enumerate(messages) if m.id == cut), 0)
+        before, after = await asyncio.to_thread(_clean, messages[:at]), messages[at:]
         chars = room * CHARS_PER_TOKEN
         while chars > LEAST_SUMMARY_CHARS:
-            text = await asyncio.to_thread(beside, before, max_chars=chars)
+            text = await asyncio.to_thread(beside, before, after=after, max_chars=chars)
             size = session.ledger.text(text)
             if size <= room:
                 return text

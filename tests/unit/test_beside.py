@@ -18,6 +18,7 @@ def _session() -> list[Message]:
             "pytest -q",
             "FAILED tests/test_p.py::test_a - KeyError: 'id'\n== 1 failed, 2 passed in 0.1s ==\nexit code 1",
         ),
+        Call("TodoWrite", {"todos": [{"content": "keep a map", "status": "pending"}]}, "ok"),
         assistant("The parser drops the id. I will keep a map."),
         user("Make the request timeout 45 seconds. The request timeout is 45 seconds now. Go on."),
         bash("pytest -q", "== 3 passed in 0.1s =="),
@@ -28,12 +29,14 @@ def _session() -> list[Message]:
 def test_the_block_answers_what_people_ask_after_a_compaction() -> None:
     text = beside(_session(), max_chars=4000)
     assert [line for line in text.splitlines() if line.startswith("#")] == [f"## {s}" for s in BESIDE_SECTIONS]
-    assert "- Last test run: 3 passed (`pytest -q`, m10)" in text  # what did the last test run say?
+    assert "- Last test run: 3 passed (`pytest -q`, m12)" in text  # what did the last test run say?
     assert "- `src/new.py`: created (last m4), 1 lines, sha 9e26bf36" in text  # did you write it?
     assert "- `src/parser.py`: read 1–2" in text
-    assert "value request timeout = `45 seconds` (user, m9; was `30 seconds` until m9)" in text
+    assert "value request timeout = `45 seconds` (user, m11; was `30 seconds` until m11)" in text
     assert "id `PROJ-77` (user, m1)" in text
     assert "- “Never push to main.” (m1)" in text  # what did we decide?
+    assert "- m8: 0 of 1 steps done; made for “Never push to main. " in text
+    assert "\n- to do: keep a map\n" in text  # what was the plan?
     assert "→ answered: “All tests pass now.”" in text
 
 

@@ -159,6 +159,26 @@ def test_cycle_one_facts_survive_ten_cycles_verbatim() -> None:
     assert "src/net/pool.rs: backoff (cycle 1)" in text
 
 
+@pytest.mark.parametrize(
+    ("reply", "left"),
+    [
+        ("## Current State\n- all 12 pass\n## Next Steps\nnone", []),
+        ("## Current State\n- all 12 pass\n## Next Steps: none", []),
+        ("## Current State\n- tout passe\n## Next Steps\n- aucune", []),
+        ("## Current State\n- all 12 pass\n## Next Steps\n- measure", ["measure"]),
+        ("## Current State\n- all 12 pass", ["port module 4"]),
+        ("## Next Steps\nnone", ["port module 4"]),
+    ],
+)
+def test_steps_end_by_the_word_that_there_are_none_and_not_by_silence(reply: str, left: list[str]) -> None:
+    """Cases 51, 54: what was done is not asked for again; what a model forgot to repeat stays. P10: nor by nothing."""
+    earlier = parse_summary("## Next Steps\n- port module 4", cycle=1)
+    merged = fuse(earlier, parse_summary(reply, cycle=2), cycle=2)
+    steps = next(s for s in merged.sections if s.title == "Next Steps")
+    assert [i.text for i in steps.items if i.status == "active"] == left
+    assert "port module 4" in [i.text for i in steps.items]  # never deleted
+
+
 def test_associative_on_disjoint_files() -> None:
     """P10."""
     a, b, c = _summary(1, "F a.py: 1"), _summary(2, "F b.py: 2"), _summary(3, "F c.py: 3")
