@@ -32,7 +32,7 @@ from tests.stubs.live_engine import LiveEngine, live_engine
 
 pytestmark = [
     pytest.mark.embedded,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(not (engine_installed() and installed(EMBEDDED)), reason="the extra 'local' is not installed"),
 ]
 
