@@ -14,6 +14,7 @@ Category = Literal[
     "system",
     "rules",
     "memory",
+    "project",
     "tools",
     "summary",
     "user",
@@ -24,7 +25,7 @@ Category = Literal[
     "reasoning",
     "other",
 ]
-SYSTEM_CATEGORIES: tuple[Category, ...] = ("system", "rules", "memory", "tools")
+SYSTEM_CATEGORIES: tuple[Category, ...] = ("system", "rules", "memory", "project", "tools")
 HISTORY_CATEGORIES: tuple[Category, ...] = (
     "summary",
     "user",
@@ -97,8 +98,11 @@ def breakdown(
     history: Sequence[Message],
     ledger: TokenLedger,
     used: int,
+    project: str = "",
 ) -> Breakdown:
     """Break down the request of a system part (its texts as sent, its tool schemas in wire form) and a `history`.
+
+    `project` is the block at the head of the first user message; `history` comes without it.
 
     `used` is H as the gauge shows it, measured where it could be; each message and schema is counted once (case 86).
     """
@@ -110,6 +114,8 @@ def breakdown(
         tally.add("rules", both - alone)
     if memory:
         tally.add("memory", ledger.text("\n\n" + memory))
+    if project:
+        tally.add("project", ledger.text(project))
     for spec in tools:
         tally.add("tools", ledger.text(canonical_json(spec)), label=_tool_name(spec))
     system_part = sum(tokens for tokens, _ in tally.rows.values())

@@ -154,18 +154,14 @@ def _gone(keys: Iterable[str]) -> list[str]:
     return [f"- {key} (deleted)" for key in keys]
 
 
-def delta_words(delta: ProjectDelta, before: ProjectState) -> str:
-    """What an update says, in one line for people: `+ db.md, ~ weight, - ci.md, AGENTS.md`."""
+def delta_words(delta: ProjectDelta) -> str:
+    """What an update speaks of, in one line for people: `db.md, ci.md deleted, weight, AGENTS.md`."""
     told = [] if delta.day is None else [f"today is {delta.day}"]
     told += ["description"] if delta.description is not None else []
     told += ["index"] if delta.prose is not None else []
-    for lines, gone, old in (
-        (delta.pages, delta.pages_gone, before.pages),
-        (delta.trackers, delta.trackers_gone, before.trackers),
-    ):
-        known = {line.key for line in old}
-        told += [f"{'~' if line.key in known else '+'} {line.key}" for line in lines]
-        told += [f"- {key}" for key in gone]
+    for lines, gone in ((delta.pages, delta.pages_gone), (delta.trackers, delta.trackers_gone)):
+        told += [line.key for line in lines]
+        told += [f"{key} deleted" for key in gone]
     told += ["AGENTS.md"] if delta.agents is not None else []
     return ", ".join(told)
 

@@ -45,6 +45,7 @@ class Activities:
             self.queue.put_back(content)
             state.store_failed(problem)
             return
+        state.project.carrier = message.id
         await self._name_by(message)
         await self.turn(turn)
 
@@ -172,6 +173,8 @@ class Activities:
             state.bus.emit(Notice("error", failure.reason, failure.hint, "retry" if failure.retry else ""))
         elif end == "done":
             state.retryable = ""
+        if await state.project.refresh():  # the turn's own tools may have changed it, and the next request tells it
+            await state.desk.announce(state.meter.window.tokens)
         reading = state.reading()
         state.meter.turn_ended(reading.used)
         state.gauge_changed(reading)
@@ -202,6 +205,7 @@ class Activities:
                 extra=extra,
                 dated=state.today(),
             )
+            await state.settle_project(state.session.conversation.turn)
         except asyncio.CancelledError:
             state.bus.emit(Notice("info", "Compaction cancelled; nothing was changed."))
         except (ModelError, NoModel) as problem:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from marextui.context.messages import Message
+from marextui.context.project_block import headed
 from marextui.context.wire import wire_messages
 from marextui.engine.prompt import SystemPart
 from marextui.models.types import ChatRequest
@@ -34,8 +35,9 @@ class Limits:
 
 
 def wire_view(part: SystemPart, history: Sequence[Message], *, echo_reasoning: bool) -> tuple[dict[str, Any], ...]:
-    """The messages of a request, as sent: the system part, then the view."""
-    return (part.wire(), *(wire for _, wire in wire_messages(history, echo_reasoning=echo_reasoning)))
+    """The messages of a request, as sent: the system part, then the view with the project block at its head (L51)."""
+    sent = wire_messages(headed(history, part.project), echo_reasoning=echo_reasoning)
+    return (part.wire(), *(wire for _, wire in sent))
 
 
 def turn_request(
@@ -48,7 +50,7 @@ def turn_request(
     conversation: str = "",
 ) -> ChatRequest:
     """The request of a step that is sent `history`. Touches nothing: asking for it again gives the same (L34)."""
-    sent = tuple(wire_messages(history, echo_reasoning=echo_reasoning))
+    sent = tuple(wire_messages(headed(history, part.project), echo_reasoning=echo_reasoning))
     return ChatRequest(
         messages=(part.wire(), *(wire for _, wire in sent)),
         tools=part.tools,

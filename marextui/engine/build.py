@@ -27,6 +27,7 @@ from marextui.engine.omitter import Omissions, Omitter
 from marextui.engine.originals import Originals
 from marextui.engine.permissions import Decision, Permissions
 from marextui.engine.ports import CalibrationFile, Clock, Ids, RandomIds, SystemClock
+from marextui.engine.project import ProjectDesk, ProjectFiles, local_day
 from marextui.engine.quota import WithinQuota
 from marextui.engine.recaller import ConversationRecaller
 from marextui.engine.setup import Setup
@@ -43,10 +44,13 @@ from marextui.store.database import StoreError
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
+from marextui.store.project import ProjectStore
 from marextui.store.usage import UsageJournal
 from marextui.tools import titles
 from marextui.tools.box import default_toolbox
+from marextui.tools.memory_page import MemoryPage
 from marextui.tools.read_state import ReadState
+from marextui.tools.tracker import Tracker
 from marextui.tools.types import ToolBox
 
 
@@ -66,6 +70,7 @@ class Parts:
     ids: Ids
     calibration: CalibrationFile | None = None
     seen: SeenFiles | None = None
+    project: ProjectFiles | None = None
 
 
 def assemble(
@@ -113,6 +118,7 @@ def assemble(
     )
     control = ModelControl(parts.hub, bus)
     summariser = _summariser(policy, parts.clock, Continuation(policy.compact_continuation, control))
+    folder = str(root) if show_project else ""
     state = EngineState(
         policy=policy,
         bus=bus,
@@ -122,7 +128,7 @@ def assemble(
         archive=archive,
         omitter=omitter,
         originals=originals,
-        desk=Desk(parts.memory, omitter, bus, str(root) if show_project else ""),
+        desk=Desk(parts.memory, omitter, bus, folder, ProjectDesk(parts.project, bus, parts.clock, folder)),
         meter=meter,
         runner=runner,
         permissions=permissions,
@@ -202,19 +208,26 @@ async def build_engine(
         log = await LogStore.open(database, outputs=omissions)
     except (TokenizerError, StoreError) as problem:
         raise CannotStart(str(problem)) from problem
+    about = ProjectStore(project_root, cwd, paths.project_marex(project_root), paths.memory_dir(project_root))
     parts = Parts(
         hub=hub,
         log=log,
         omissions=omissions,
         memory=MemoryStore(paths.memory_dir(project_root), project_root),
         journal=UsageJournal(paths.project_marex(project_root)) if settings.persist_usage else None,
-        box=default_toolbox(project_root, bash_timeout=settings.bash_timeout, read_state=seen),
+        box=default_toolbox(
+            project_root,
+            bash_timeout=settings.bash_timeout,
+            read_state=seen,
+            more=(MemoryPage(about.pages), Tracker(about.trackers, partial(local_day, clock))),
+        ),
         titles=cast(Titles, titles),
         count=count,
         clock=clock,
         ids=RandomIds(),
         calibration=CalibrationStore(paths.data_dir()),
         seen=seen,
+        project=about,
     )
     return assemble(
         parts,

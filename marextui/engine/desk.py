@@ -10,9 +10,11 @@ from typing import Any, Protocol
 
 from marextui.context.memory import MemoryEntry, excerpt, excerpt_limit, parse_memory, rules_excerpt
 from marextui.context.memory_keeping import Fed
+from marextui.context.project import block_limit
 from marextui.engine.bus import Bus
 from marextui.engine.events import MemoryChanged, MemoryEntryInfo, MemoryReport, Notice
 from marextui.engine.omitter import DAY, Omitter
+from marextui.engine.project import ProjectDesk
 from marextui.engine.prompt import SystemPart, system_part
 
 
@@ -48,6 +50,7 @@ class Desk:
     omitter: Omitter
     bus: Bus
     project: str
+    about: ProjectDesk
     rules: str = ""
     notes: str = ""
     today: str = ""
@@ -57,7 +60,14 @@ class Desk:
     _part: tuple[tuple[object, ...], SystemPart] | None = None
 
     async def refresh(self) -> bool:
-        """Re-read MAREX.md and MEMORY.md if they changed (M31); True when they had. A read error is a notice."""
+        """Re-read MAREX.md, MEMORY.md and what tells of the project if they changed (M31, L51); True when they had.
+
+        A read error is a notice.
+        """
+        told = await self.about.refresh()
+        return await self._refresh() or told
+
+    async def _refresh(self) -> bool:
         try:
             stamp = await self.memory.stamp()
             if stamp == self._stamp:
@@ -80,18 +90,30 @@ class Desk:
             self._noticed.add(text)
             self.bus.emit(Notice("warning", text, hint))
 
-    def system_part(self, window: int | None, tools: tuple[Mapping[str, Any], ...], base: str) -> SystemPart:
-        """The system part as it would be sent now (remembered while nothing of it changes)."""
-        key = (self.rules, self.notes, self.today, window, tools, base)
+    def system_part(
+        self,
+        window: int | None,
+        tools: tuple[Mapping[str, Any], ...],
+        base: str,
+        block: str = "",
+        *,
+        frozen: bool = False,
+    ) -> SystemPart:
+        """The system part as it would be sent now (remembered while nothing of it changes).
+
+        `block` is the project block, `frozen` whether it is a dated copy: that says the folder itself (B21).
+        """
+        key = (self.rules, self.notes, self.today, window, tools, base, block, frozen)
         if self._part is None or self._part[0] != key:
             part = system_part(
                 base=base,
-                project=self.project,
+                project="" if frozen else self.project,
                 rules=self.rules,
                 memory=self.notes,
                 window=window,
                 tools=tools,
                 today=self.today,
+                block=block,
             )
             for notice in part.notices:
                 self._tell(notice)
@@ -124,6 +146,10 @@ class Desk:
             oldest_omission_at=oldest,
             days_to_purge=left,
             retention_days=days,
+            pages=self.about.sources.pages,
+            trackers=self.about.sources.trackers,
+            project=self.about.sent,
+            project_limit=block_limit(window),
         )
 
     async def announce(self, window: int | None) -> None:

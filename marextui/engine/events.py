@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the screen is painted before the deciding is loaded
     from marextui.context.checking import Graded
     from marextui.context.entries import CompactionChecked, CompactionCommitted, OmissionRef, TurnEnd
     from marextui.context.messages import Message
+    from marextui.context.project import Page, Tracker
 
 Phase = Literal[
     "starting",
@@ -31,7 +32,7 @@ Phase = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """The context, in tokens. Segments: `system`, `tools`, `memory` make the system part S; `summary`,
+    """The context, in tokens. Segments: `system`, `tools`, `memory`, `project` make the system part S; `summary`,
     `conversation` and `outputs` make the history H (= `used`). The budget is window − reserve − S; `threshold` is where
     compaction triggers (ceil of compact_at × budget). None: the window is unknown, nothing is guessed (M4).
     """
@@ -57,6 +58,7 @@ class Gauge:
     cached: int | None = None
     computed: int | None = None
     """Prompt tokens of the last request from cache / computed, None: not reported."""
+    project: int = 0
 
     @property
     def used(self) -> int:
@@ -66,7 +68,7 @@ class Gauge:
     @property
     def system_part(self) -> int:
         """S: everything sent before the history, tool schemas included (B2)."""
-        return self.system + self.tools + self.memory
+        return self.system + self.tools + self.memory + self.project
 
     @property
     def until_compaction(self) -> int | None:
@@ -113,6 +115,27 @@ class MemoryEntryInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextUpdatePlaced:
+    """At the head of the message `message_id` the model is told what changed in the project; `words` say it briefly."""
+
+    turn: int
+    message_id: str
+    text: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCopied:
+    """A dated copy of the project context, of about `tokens`, is sent from now on. `anew`: it replaces an earlier copy
+    and the updates behind it, because of `why`."""
+
+    turn: int
+    why: str
+    tokens: int
+    anew: bool
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryReport:
     """What memory holds and what of it is injected now. Sizes in bytes for files, characters for the excerpt (M36)."""
 
@@ -129,6 +152,12 @@ class MemoryReport:
     oldest_omission_at: float | None
     days_to_purge: float | None
     retention_days: int
+    pages: tuple[Page, ...] = ()
+    trackers: tuple[Tracker, ...] = ()
+    project: str = ""
+    """The project block as the next request sends it (L51)."""
+    project_limit: int = 0
+    """Most characters of that block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,6 +511,8 @@ Event = (
     | CompactionProbed
     | ProbesAnswered
     | MemoryChanged
+    | ContextUpdatePlaced
+    | ProjectCopied
     | TurnFinished
     | Notice
 )

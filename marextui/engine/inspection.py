@@ -59,6 +59,7 @@ class Inspection:
             history=session.history(),
             ledger=session.ledger,
             used=reading.used,
+            project=part.project,
         )
         gauge = state.meter.gauge(session, reading, auto=state.policy.auto_compress, why_not=state.why_not(reading))
         counted = session.conversation.measured

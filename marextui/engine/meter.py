@@ -32,10 +32,12 @@ class Reading:
     over_threshold: bool
     rules: int = 0
     """The share of `system` that is MAREX.md."""
+    project: int = 0
+    """The project block: it stands in the first user message, and is no history (L51)."""
 
     @property
     def system_part(self) -> int:
-        return self.system + self.tools + self.memory
+        return self.system + self.tools + self.memory + self.project
 
     @property
     def over_budget(self) -> int:
@@ -71,7 +73,8 @@ class Meter:
         system = 4 + self.ledger.text(rules_and_base)
         memory = self.ledger.text("\n\n" + part.memory) if part.memory else 0
         tools = self.ledger.tools(part.tools) if part.tools else 0
-        total = system + memory + tools
+        project = self.ledger.text(part.project)
+        total = system + memory + tools + project
         used, estimated = history_tokens(session.conversation, self.ledger, total)
         reserve = self.reserve()
         budget = budget_for(self.window.tokens, reserve, total)
@@ -87,11 +90,12 @@ class Meter:
             threshold=threshold_for(budget, self.compact_at),
             over_threshold=reached(used, budget, self.compact_at),
             rules=self.ledger.text(part.rules) if part.rules else 0,
+            project=project,
         )
 
     def weigh(self, session: Session, part: SystemPart) -> int:
         """Bytes of the next request's body, but for its few settings (case 102). Each message is weighed once."""
-        fixed = canonical_json([part.wire(), *part.tools])
+        fixed = canonical_json([part.wire(), *filter(None, (part.project,)), *part.tools])
         return len(fixed.encode("utf-8", "surrogatepass")) + self.scales.messages(session.history())
 
     def turn_ended(self, used: int) -> None:
@@ -133,4 +137,5 @@ class Meter:
             tokens_per_turn=self.rate(),
             cached=self.cached,
             computed=self.computed,
+            project=reading.project,
         )

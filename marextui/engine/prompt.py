@@ -22,13 +22,20 @@ You cannot read files or run commands in this conversation; say so when it matte
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """The system message's text in its three pieces and the tool schemas beside it, all as sent."""
+    """The system message's text in its three pieces, the tool schemas beside it and the project block that heads the
+    first user message (L51), all as sent."""
 
     base: str
     rules: str
     memory: str
     tools: tuple[Mapping[str, Any], ...]
     notices: tuple[str, ...] = ()
+    project: str = ""
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """What is counted of it beside the tool schemas: the system message and the project block."""
+        return self.text, self.project
 
     @property
     def text(self) -> str:
@@ -48,12 +55,13 @@ def system_part(
     window: int | None,
     tools: tuple[Mapping[str, Any], ...],
     today: str = "",
+    block: str = "",
 ) -> SystemPart:
     """Assemble the system part.
 
     `rules` is the raw MAREX.md, capped here (M31); `memory` the raw MEMORY.md, of which only an excerpt bounded by the
     window is injected, without what is past its end on the day `today` (M35). No date and no clock: the prompt must not
-    change by itself.
+    change by itself. `block` is the project block; a frozen one says the `project` folder itself ("" here, B21).
     """
     shown_rules, truncated = rules_excerpt(rules)
     shown_memory = excerpt(memory, window, today)
@@ -64,4 +72,5 @@ def system_part(
         memory=f"# Notes from earlier conversations\n{shown_memory.strip()}" if shown_memory.strip() else "",
         tools=tools,
         notices=("MAREX.md is longer than 32 KiB; only its beginning is sent.",) if truncated else (),
+        project=block,
     )

@@ -12,6 +12,7 @@ from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB, MEGABYTE
 from marextui.context.calibration import Calibration
 from marextui.context.messages import Message
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
+from marextui.context.project_block import SYSTEM_LINE
 from marextui.context.sections import SECTIONS
 from marextui.context.strategy_names import StrategyName
 from marextui.engine.archive import Archive
@@ -27,6 +28,7 @@ from marextui.engine.omitter import DAY, Omitter
 from marextui.engine.originals import Originals
 from marextui.engine.permissions import Permissions
 from marextui.engine.ports import CalibrationFile, Clock, Ids
+from marextui.engine.project import ProjectDesk, Telling
 from marextui.engine.prompt import BASE_PROMPT, BASE_PROMPT_NO_TOOLS, SystemPart
 from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
@@ -68,6 +70,9 @@ class Policy:
 
 
 FREE_DISK = "Free disk space, then retry."
+
+PROJECT_TOOLS = frozenset({"MemoryPage", "Tracker"})
+"""Tools that are offered only where a project uses them: their schemas are sent with every request."""
 
 SAVE_FROM = 0.02
 """Least change of a model's factor that is written to disk."""
@@ -194,9 +199,34 @@ class EngineState:
         """The system part of the next request: tools only for a model that can call them (B2)."""
         connection = self.control.connection
         may_call = connection is None or connection.supports_tools
-        tools = tuple(s.wire() for s in self.runner.box.specs()) if may_call else ()
+        how = self.telling()
+        unused = frozenset() if self.project.offers_tools(how) else PROJECT_TOOLS
+        tools = tuple(s.wire() for s in self.runner.box.specs() if s.name not in unused) if may_call else ()
         base = self.policy.base_prompt or (BASE_PROMPT if may_call else BASE_PROMPT_NO_TOOLS)
-        return self.desk.system_part(self.meter.window.tokens, tools, base)
+        frozen = how.on and how.told
+        if frozen:
+            base = f"{base}\n{SYSTEM_LINE}"
+        block = self.project.block(self.session, how)
+        return self.desk.system_part(how.window, tools, base, block, frozen=frozen)
+
+    @property
+    def project(self) -> ProjectDesk:
+        return self.desk.about
+
+    def telling(self) -> Telling:
+        """How the next request tells of the project: as a copy with the key and a local engine (L70), not at all to a
+        model without tools (L69)."""
+        connection = self.control.connection
+        on = self.policy.proj_snapshot and self.economy_allowed()
+        return Telling(on, connection is None or connection.supports_tools, self.meter.window.tokens)
+
+    async def settle_project(self, turn: int) -> bool:
+        """Decide what the next request tells of the project, once the view is as it will be sent; True when that
+        changed the view. Raises `StoreError`."""
+        choice = self.control.choice
+        if choice is None or not self.session.conversation.messages:
+            return False
+        return await self.project.settle(self.session, turn, self.telling(), self.system_part(), choice.name)
 
     def limits(self, connection: Connection) -> Limits:
         """The fixed figures of a turn with this model."""
@@ -322,6 +352,7 @@ class EngineState:
         """Another conversation is open: reset what belonged to the former one, announce the state of this one."""
         await self.load_calibration()
         self.compactor.forget()
+        self.project.opened()
         self.permissions.granted.clear()
         if self.runner.seen is not None:
             self.runner.seen.load(self.session.conversation.files.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -51,6 +51,8 @@ class Host(Protocol):
     def window_learned(self, tokens: int, *, told: bool = True) -> None: ...
 
     async def calibrated(self) -> None: ...
+
+    async def settle_project(self, turn: int) -> bool: ...
 
     def may_summarise(self) -> bool: ...
 
@@ -146,6 +148,9 @@ class TurnRunner:
         self.bus.enter("preparing")
         with self._storing():
             await self._reduce(turn, step)
+            if await self.host.settle_project(turn) and self.reducer.reading().over_budget:
+                await self._reduce(turn, step)
+                await self.host.settle_project(turn)
         part = self.host.system_part()
         reading = self.meter.read(self.session, part)
         self.host.gauge_changed(reading)
@@ -225,6 +230,7 @@ class TurnRunner:
                 if not smaller:
                     raise TurnFailed("error", problem.message, problem.hint) from problem
                 reductions += 1
+                await self.host.settle_project(turn)
                 part = self.host.system_part()
                 reading = self.meter.read(self.session, part)
                 self.host.gauge_changed(reading)
@@ -296,11 +302,12 @@ class TurnRunner:
             return
         await self.reducer.fit(turn, room)
 
-    def _estimate(self, part: SystemPart) -> int:
-        """Tokens of the whole next request by our own count."""
+    def _estimate(self, part: SystemPart, history: Sequence[Message] | None = None) -> int:
+        """Tokens of the whole request with `history` (None: the next one) by our own count."""
         ledger = self.session.ledger
         tools = ledger.tools(part.tools) if part.tools else 0
-        return ledger.text(part.text) + ledger.messages(self.session.history()) + tools
+        sent = self.session.history() if history is None else history
+        return sum(map(ledger.text, part.texts)) + ledger.messages(sent) + tools
 
     async def _ask(self, request: ChatRequest, turn: int, part: SystemPart, may_call: bool) -> Message | None:
         """Send one request and log what it gives. Raises `ModelError`; text that arrived before an error is kept."""
@@ -354,7 +361,7 @@ class TurnRunner:
         self.meter.cached = usage.cache_read
         self.meter.computed = usage.computed
         ledger = self.session.ledger
-        plain = ledger.plain_text(part.text) + sum(ledger.plain(m) for m in history)
+        plain = sum(map(ledger.plain_text, part.texts)) + sum(ledger.plain(m) for m in history)
         if cut_silently(usage.inp, plain, self.meter.window.tokens):
             text = (
                 f"The server saw {usage.inp} tokens of a prompt of about {plain}: it cut the rest off without saying "
@@ -364,8 +371,7 @@ class TurnRunner:
             self.bus.emit(Notice("warning", text, hint))
             self.host.window_learned(usage.inp, told=False)
             return False
-        estimated = ledger.text(part.text) + ledger.messages(history) + (ledger.tools(part.tools) if part.tools else 0)
-        ledger.learn(usage.inp, estimated)
+        ledger.learn(usage.inp, self._estimate(part, history))
         return True
 
     async def _keep_partial(self, reply: Reply) -> None:

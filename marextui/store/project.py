@@ -25,9 +25,9 @@ class ProjectStore:
         self.pages = PageStore(memory_dir / "pages")
         self.trackers = TrackerStore(project_marex, root)
         self.description_path = project_marex / DESCRIPTION_NAME
-        self._root = root
+        self._root = root.resolve()
         self._rules = root / RULES_NAME
-        self.agents_paths = _agents_paths(root, cwd)
+        self.agents_paths = _agents_paths(self._root, cwd.resolve())
         self.notices: tuple[str, ...] = ()
         """What was wrong with the files at the last `read`, as sentences."""
 

@@ -25,6 +25,7 @@ from marextui.engine.toolrun import SeenFiles
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
+from marextui.store.project import ProjectStore
 from marextui.store.usage import UsageJournal
 from marextui.tools import titles
 from marextui.tools.types import ToolBox
@@ -89,6 +90,7 @@ class Rig:
             self.folder / "memory" / "omissions", self.clock.now, root=project, quota_mb=self.quota_mb
         )
         self.journal = UsageJournal(project / ".marex")
+        self.about = ProjectStore(project, project, project / ".marex", self.folder / "memory")
         parts = Parts(
             hub=self.hub,
             log=self.log or await LogStore.open(self.folder / "log.db"),
@@ -101,6 +103,7 @@ class Rig:
             clock=self.clock,
             ids=self.ids,
             calibration=self.calibration,
+            project=self.about,
             seen=self.seen,
         )
         self.engine = assemble(
