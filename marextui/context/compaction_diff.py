@@ -24,7 +24,8 @@ class ItemChange:
     """An item of the summary and what this compaction made of it.
 
     new: written by it; carried: said in an earlier cycle and still standing; superseded, done: it stood before and no
-    longer does (`by` is the text that took its place, "" when none is known); gone: it is no longer in the summary.
+    longer does (`by` is the text that took its place, "" when none is known); folded: it had no room and can be read
+    under the id `by`; gone: it is no longer in the summary.
     """
 
     section: str
@@ -78,6 +79,7 @@ def compaction_diff(entries: Sequence[Entry], cycle: int, count: Count) -> Compa
 
 def item_changes(earlier: Summary | None, summary: Summary, cycle: int) -> Iterator[ItemChange]:
     """Every item of `summary`, then those of `earlier` that it no longer holds."""
+    stored = _newly_folded(earlier, summary)
     standing = dict(_keyed(earlier))
     known = dict(_keyed(summary))
     for section in summary.sections:
@@ -93,7 +95,18 @@ def item_changes(earlier: Summary | None, summary: Summary, cycle: int) -> Itera
     for section in earlier.sections if earlier else ():
         for item in section.items:
             if item.status == "active" and _key(section.title, item) not in known:
-                yield ItemChange(section.title, item, "gone")
+                omission_id = stored.get(canonical_title(section.title), "")
+                yield ItemChange(section.title, item, "folded" if omission_id else "gone", omission_id)
+
+
+def _newly_folded(earlier: Summary | None, summary: Summary) -> dict[str, str]:
+    """Under which id the items are stored that this compaction took out of a section, by its canonical title."""
+    before = {f.omission_id for s in (earlier.sections if earlier else ()) for f in s.folded}
+    return {
+        canonical_title(s.title): s.folded[-1].omission_id
+        for s in summary.sections
+        if s.folded and s.folded[-1].omission_id not in before
+    }
 
 
 def _keyed(summary: Summary | None) -> Iterator[tuple[tuple[str, str], SummaryItem]]:

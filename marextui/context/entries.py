@@ -142,11 +142,23 @@ class SummaryItem:
 
 
 @dataclass(frozen=True, slots=True)
+class Folded:
+    """`count` items that stood in the view and no longer do: they can be read under `omission_id` (P10, I6)."""
+
+    omission_id: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class SummarySection:
-    """A headed list of items (P6). `settled`: it was said in so many words that there is nothing (more) to list."""
+    """A headed list of items (P6); `folded` is what had no room in it, oldest first.
+
+    `settled`: it was said in so many words that there is nothing (more) to list.
+    """
 
     title: str
     items: tuple[SummaryItem, ...]
+    folded: tuple[Folded, ...] = ()
     settled: bool = field(default=False, compare=False)
 
 
@@ -356,7 +368,11 @@ def _message(raw: dict[str, Any]) -> Message:
 def _summary(raw: dict[str, Any]) -> Summary:
     return Summary(
         tuple(
-            SummarySection(s["title"], tuple(SummaryItem(**{**i, "sources": tuple(i["sources"])}) for i in s["items"]))
+            SummarySection(
+                s["title"],
+                tuple(SummaryItem(**{**i, "sources": tuple(i["sources"])}) for i in s["items"]),
+                tuple(Folded(**f) for f in s.get("folded", ())),
+            )
             for s in raw["sections"]
         )
     )
@@ -399,6 +415,7 @@ __all__ = [
     "Entry",
     "FileSeen",
     "FilesSeen",
+    "Folded",
     "InputRef",
     "InputsOmitted",
     "MessageAdded",

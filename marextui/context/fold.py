@@ -225,7 +225,8 @@ class Conversation:
         """Ids of stored texts that do not stand whole in the view."""
         refs: list[OmissionRef | InputRef | ShortenedRef] = [*self.omitted.values(), *self.shortened.values()]
         refs.extend(ref for by_path in self.inputs.values() for ref in by_path.values())
-        return frozenset(ref.omission_id for ref in refs if ref.omission_id)
+        folded = (f.omission_id for c in self.compactions for s in c.summary.sections for f in s.folded)
+        return frozenset((*(ref.omission_id for ref in refs if ref.omission_id), *folded))
 
     def ref_of(self, omission_id: str) -> AnyRef | None:
         """Where what is stored under this id stands in the log; None when nothing here refers to it.

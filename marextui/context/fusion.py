@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from marextui.context.entries import Summary, SummaryItem, SummarySection
+from marextui.context.entries import Folded, Summary, SummaryItem, SummarySection
 from marextui.context.section_titles import canonical_title, plain
 from marextui.context.sections import rule_of, value_of
 from marextui.context.summary_render import item_line, render_sections
@@ -190,6 +190,10 @@ def fuse(earlier: Summary | None, new: Summary, *, cycle: int) -> Summary:
         order.setdefault(canonical_title(section.title), section.title)
     before = _by_title(earlier.sections if earlier else ())
     after = {key: _clamped(items, cycle) for key, items in _by_title(new.sections).items()}
+    folded: dict[str, tuple[Folded, ...]] = {}
+    for section in earlier.sections if earlier else ():
+        key = canonical_title(section.title)
+        folded[key] = (*folded.get(key, ()), *section.folded)
     told = [i.text for key in ("current state", "files modified", "decisions made") for i in after.get(key, ())]
     settled = {canonical_title(s.title) for s in new.sections if s.settled and any(p.items for p in new.sections)}
     sections = []
@@ -205,7 +209,7 @@ def fuse(earlier: Summary | None, new: Summary, *, cycle: int) -> Summary:
             merged = _fuse_replaced(old, fresh, steps=rule == "steps", told=told, settled=none)
         else:
             merged = _fuse_appended(old, fresh, supersede=rule != "appended")
-        sections.append(SummarySection(title, tuple(merged)))
+        sections.append(SummarySection(title, tuple(merged), folded.get(key, ())))
     return Summary(tuple(sections))
 
 
@@ -227,13 +231,18 @@ def fit(summary: Summary, cap_chars: int) -> tuple[Summary, tuple[SummaryItem, .
     places = [(s, n) for s, section in enumerate(summary.sections) for n in range(len(section.items))]
     newest = max((i.last_cycle for section in summary.sections for i in section.items), default=1)
 
+    first = {
+        (s, next((n for n, i in enumerate(section.items) if i.status == "active"), 0))
+        for s, section in enumerate(summary.sections)
+    }
+
     def item_at(place: tuple[int, int]) -> SummaryItem:
         return summary.sections[place[0]].items[place[1]]
 
     def rank(place: tuple[int, int]) -> tuple[int, int, int, int]:
         item = item_at(place)
         title = summary.sections[place[0]].title
-        keep = {"session intent": 2, "next steps": 1}.get(canonical_title(title), 0) if place[1] == 0 else 0
+        keep = {"session intent": 2, "next steps": 1}.get(canonical_title(title), 0) if place in first else 0
         return keep, value_of(title) - (newest - item.last_cycle), item.last_cycle, place[1]
 
     dropped: set[tuple[int, int]] = set()

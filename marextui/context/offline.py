@@ -297,9 +297,10 @@ _DECIDED = re.compile(
 
 
 def offline_summary(
-    span: Sequence[Message], *, cycle: int, sections: Sequence[str] = SECTIONS, max_chars: int = 4800
+    span: Sequence[Message], *, cycle: int, sections: Sequence[str] = SECTIONS, max_chars: int | None = 4800
 ) -> Summary:
-    """Summary of `span` whose rendering has at most `max_chars` characters; items carry the ids of their messages.
+    """Summary of `span` whose rendering has at most `max_chars` characters (None: whole); items carry the ids of their
+    messages.
 
     Session Intent: the user's requests, quoted, with what answered them. Files Modified: from tool calls, whether the
     change succeeded, read files apart. Decisions Made: constraints quoted from the user, choices stated by the
@@ -328,4 +329,4 @@ def offline_summary(
             for title, items in zip(sections, placed, strict=True)
         )
     )
-    return fit(summary, max_chars)[0]
+    return summary if max_chars is None else fit(summary, max_chars)[0]

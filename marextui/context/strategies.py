@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from marextui.context.entries import Summary, SummaryItem
+from marextui.context.folding import NOTHING
 from marextui.context.fusion import fuse
 from marextui.context.section_titles import canonical_title, plain
 from marextui.context.strategy_names import StrategyName
-
-NO_ITEMS = Summary(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Merged:
     """The `summary` of everything before the cut, and the items of the earlier one it no longer holds, by section."""
 
     summary: Summary
-    left_out: Summary = NO_ITEMS
+    left_out: Summary = NOTHING
 
 
 class Strategy(Protocol):

@@ -12,7 +12,7 @@ from marextui.context.fusion import fit
 from marextui.context.reply_check import SummaryRejected, check_reply, says_nothing, unfenced, without_wrapping
 from marextui.context.section_titles import canonical_title, is_files, plain
 from marextui.context.sections import SECTIONS, place_for
-from marextui.context.summary_render import EMPTY, render_sections
+from marextui.context.summary_render import EMPTY, FOLDED_LINE, render_sections
 
 UNSTRUCTURED = "unstructured"
 """`key` of the items of a reply without any heading (P6)."""
@@ -186,7 +186,7 @@ def _items(draft: _Draft, cycle: int, sources: tuple[str, ...], key: str) -> Ite
     for raw in draft.items:
         for text in _split_files(raw) if files else (raw,):
             bare, first, last = _cycles(" ".join(text.split()), cycle)
-            if not says_nothing(bare):
+            if not says_nothing(bare) and not FOLDED_LINE.fullmatch(bare):
                 yield SummaryItem(bare, path_key(bare) if files else key, first, last, sources)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
+from marextui.context.folding import NOTHING, picked
 from marextui.context.fusion import fit
 from marextui.context.language import detect_language
 from marextui.context.mentions import Mention, material, mentions
@@ -41,14 +42,14 @@ _SOURCES = 3
 class Checked:
     """A summary that may be used, and what was done to make it so; each problem and repair is one sentence.
 
-    `folded` are items the size cap took out, to be stored. `retry` says why asking the model once more is worth it (a
-    clear mismatch of language, I11), "" when it is not.
+    `folded` are items the size cap took out, by section, to be stored. `retry` says why asking the model once more is
+    worth it (a clear mismatch of language, I11), "" when it is not.
     """
 
     summary: Summary
     problems: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
-    folded: tuple[SummaryItem, ...] = ()
+    folded: Summary = NOTHING
     retry: str = ""
 
 
@@ -238,12 +239,13 @@ def _one(item: SummaryItem) -> Summary:
 
 def _completed(
     summary: Summary, needed: Sequence[Need], pieces: Sequence[Third], cap_chars: int | None, problems: list[str]
-) -> tuple[Summary, tuple[str, ...], tuple[SummaryItem, ...]]:
+) -> tuple[Summary, tuple[str, ...], Summary]:
     """(summary with what it missed, a sentence per addition, what the cap took out).
 
     What is missing is found again after each fold, since the items folded out may have told it.
     """
-    folded: list[SummaryItem] = []
+    whole, count = summary, 0
+    folded: set[int] = set()
     while True:
         added = _missing(summary, needed, pieces)
         cost = sum(len(item_line(m.item)) + 1 for m in added)
@@ -253,17 +255,19 @@ def _completed(
         if not out:
             added = []
             break
-        folded.extend(out)
-        gone = set(map(id, out))
-        summary = _kept(
-            summary,
-            {(k, n) for k, s in enumerate(summary.sections) for n, i in enumerate(s.items) if id(i) in gone},
-        )
+        count += len(out)
+        folded.update(map(id, out))
+        summary = _kept(whole, _places(whole, folded))
     problems.extend(m.problem for m in added)
     if folded:
-        problems.append(f"Too long: {len(folded)} items were folded out of it.")
+        problems.append(f"Too long: {count} items were folded out of it.")
     summary = with_items(summary, [(m.place, m.item) for m in added])
-    return summary, tuple(f"Added to {m.place}: {m.item.text}" for m in added), tuple(folded)
+    return summary, tuple(f"Added to {m.place}: {m.item.text}" for m in added), picked(whole, folded)
+
+
+def _places(summary: Summary, items: Container[int]) -> set[tuple[int, int]]:
+    """(section, item) of the items with those identities."""
+    return {(k, n) for k, s in enumerate(summary.sections) for n, i in enumerate(s.items) if id(i) in items}
 
 
 def _affordable(needs: Sequence[Need], room: int) -> list[Need]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from marextui.context.entries import Summary
@@ -16,7 +17,7 @@ from marextui.context.facts import user_constraints
 from marextui.context.messages import ImagePart, Message, TextPart
 from marextui.context.omission import grouped
 from marextui.context.redaction import redact
-from marextui.context.sections import SECTIONS
+from marextui.context.sections import SECTIONS, titles_of
 from marextui.context.spoken import users_language
 from marextui.context.summary import render_summary
 from marextui.context.summary_rules import SUMMARY_RULES, outline
@@ -201,15 +202,17 @@ _REWRITTEN = (
 )
 
 
-def _ask(material: str, earlier: str, language: str, sections: Sequence[str], *, rewrite: bool) -> str:
+def _ask(material: str, earlier: str, *, language: str, sections: Sequence[str], rewrite: bool, correction: str) -> str:
     blocks = []
     if earlier:
         told = _REWRITTEN if rewrite else _STAYING
         blocks.append(f"{told}\n<existing_notes>\n{earlier}\n</existing_notes>")
     blocks.append(f"The material:\n<material>\n{material}\n</material>")
     spoken = f" Write in {language}, the language of the user." if language else ""
+    refused = f" An answer before this one could not be used: {correction}" if correction else ""
     headings = "\n".join(f"## {title}" for title in sections)  # again, here: a small model forgets what stood far above
-    blocks.append(f"Write the notes now: each of these headings, under it its bullets or `none`.{spoken}\n{headings}")
+    wanted = "each of these headings, under it its bullets or `none`"
+    blocks.append(f"Write the notes now: {wanted}.{spoken}{refused}\n{headings}")
     return "\n\n".join(blocks)
 
 
@@ -223,25 +226,23 @@ def summary_messages(
     sections: Sequence[str] = SECTIONS,
     language: str = "",
     rewrite: bool = False,
+    correction: str = "",
 ) -> tuple[Mapping[str, Any], ...]:
     """The [system, user] messages, OpenAI wire form, that ask for the summary of `span` alone (P5, P9).
 
     `earlier` is given for reference, as data; with `rewrite` the model is to take it over (P4). The whole is estimated
     to fit `window − cap` tokens (case 31); with an unknown window nothing is cut. `language` (an English name such as
-    "French"; "": found from the user's messages) is the language to write in (I11).
+    "French"; "": found from the user's messages) is the language to write in (I11). `correction` says what was wrong
+    with an answer before.
     """
     prompt = summarizer_prompt(sections)
     language = language or users_language(span, earlier)
     notes = render_summary(earlier) if earlier is not None else ""
+    ask = partial(_ask, language=language, sections=titles_of(sections), rewrite=rewrite, correction=correction)
     told = _prepare(span)
     everything = sum(len(_block(t, RESULT_CHARS)) + 2 for t in told)
     if window is not None:
-        room = (
-            window
-            - cap
-            - _MARGIN
-            - estimated_tokens(prompt + _ask("", "", language, sections, rewrite=rewrite), chars_per_token)
-        )
+        room = window - cap - _MARGIN - estimated_tokens(prompt + ask("", ""), chars_per_token)
         if notes:
             # the reference is worth at most a third of what there is to read
             while len(notes) > 200 and estimated_tokens(notes, chars_per_token) > room / 3:
@@ -259,5 +260,5 @@ def summary_messages(
     material = material.replace("</material>", "<\\/material>")
     return (
         {"role": "system", "content": prompt},
-        {"role": "user", "content": _ask(material, notes, language, sections, rewrite=rewrite)},
+        {"role": "user", "content": ask(material, notes)},
     )

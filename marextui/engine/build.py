@@ -133,7 +133,7 @@ def assemble(
         runner=runner,
         permissions=permissions,
         usage=UsageBook(parts.journal, parts.clock),
-        compactor=Compactor(bus, parts.clock, meter, parts.memory, summariser, policy.beside_tokens),
+        compactor=Compactor(bus, parts.clock, meter, parts.memory, omitter, summariser, policy.beside_tokens),
         calibration_file=parts.calibration,
     )
     return Engine(state, setup)

@@ -12,14 +12,14 @@ from marextui.context.budget import beside_cap, summary_cap
 from marextui.context.cut import Cut, choose_cut, forced_cut, manual_cut
 from marextui.context.entries import CompactionCommitted, Summary, SummaryItem, Trigger
 from marextui.context.fold import summary_pair, summary_text
-from marextui.context.fusion import fit
+from marextui.context.folding import fit_tokens, folded_text, in_place, items_of, joined, named
 from marextui.context.ladder import GOAL_SHARE
 from marextui.context.memory import MemoryEntry, durable_facts
 from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced
 from marextui.context.redacted import redacted_message
-from marextui.context.summary import SummaryRejected, render_summary
+from marextui.context.summary import SummaryRejected
 from marextui.engine.bus import Bus
 from marextui.engine.continuation import Point
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice
@@ -31,6 +31,12 @@ from marextui.engine.summariser import CHARS_PER_TOKEN, Summariser, Task
 from marextui.models.types import ChatModel, ModelError
 
 LEAST_SUMMARY_CHARS = 160
+
+
+class Keeper(Protocol):
+    """Where items of a summary go that have no room in it (`engine.omitter.Omitter`)."""
+
+    async def put_aside(self, session: Session, text: str, *, what: str, message_id: str) -> str: ...
 
 
 class MemoryFeed(Protocol):
@@ -62,6 +68,7 @@ class Compactor:
     clock: Clock
     meter: Meter
     memory: MemoryFeed
+    keeper: Keeper
     summariser: Summariser = field(default_factory=Summariser)
     beside_tokens: int | None = None
     """Budget of what stands beside the summary; None: by the window."""
@@ -164,18 +171,20 @@ class Compactor:
             point=point,
         )
         try:
-            new = (await self.summariser.summarise(task)).summary
+            checked = await self.summariser.summarise(task)
         except SummaryRejected as problem:
             return self._fail(session, reading, trigger, f"the summary was not usable: {problem}", "failed")
         except ModelError as problem:
             return self._fail(session, reading, trigger, f"the summary could not be made: {problem.message}", "failed")
-        merged = self.summariser.strategy.merge(earlier, new, cycle=cycle)
-        summary, archived = _fitted(merged.summary, plan.cap, session)
+        merged = self.summariser.strategy.merge(earlier, checked.summary, cycle=cycle)
+        gone = joined(merged.summary, checked.folded, merged.left_out)
+        fitted = fit_tokens(in_place(merged.summary, gone), plan.cap, session.ledger.text)
+        gone = joined(fitted.summary, gone, fitted.folded)
         entry = CompactionCommitted(
             cycle=cycle,
             trigger=trigger,
             cut=kept[cut.index].id,
-            summary=summary,
+            summary=fitted.summary,
             summarizer="model" if plan.chat is not None else "offline",
             messages_before=len(session.history()),
             messages_after=len(kept) - cut.index + 2,
@@ -193,9 +202,16 @@ class Compactor:
         if after >= reading.used:
             reason = f"the result would not be smaller ({after} of {reading.used} tokens)"
             return self._fail(session, reading, trigger, reason, "refused")
+        try:
+            omission_id = await self._put_aside(session, entry, gone, plan)
+        except OSError as problem:
+            reason = f"what has no room in the summary could not be stored: {problem.strerror or problem}"
+            return self._fail(session, reading, trigger, reason, "failed")
         if session.version != version:
             return self._fail(session, reading, trigger, "the conversation changed meanwhile", "failed")
-        entry = replace(entry, tokens_after=after, seconds=round(self.clock.monotonic() - started, 3))
+        seconds = round(self.clock.monotonic() - started, 3)
+        summary = named(entry.summary, omission_id)
+        entry = replace(entry, summary=summary, tokens_after=after, seconds=seconds)
         await session.append(entry)
         if plan.forced:
             logged = len(session.conversation.messages)
@@ -205,8 +221,32 @@ class Compactor:
             self.last_failure = ""
         self.meter.rewritten()
         self.bus.emit(CompactionFinished(entry))
-        await self._feed(session, new, archived, cycle, plan.dated)
+        await self._feed(session, checked.summary, items_of(fitted.folded), cycle, plan.dated)
         return True
+
+    async def _put_aside(self, session: Session, entry: CompactionCommitted, gone: Summary, plan: _Plan) -> str:
+        """The id under which the items of `gone` can be read from now on; "" when there are none.
+
+        Raises OSError, but not when the request could not be sent otherwise: then people are told, and the log still
+        holds what the items were made from.
+        """
+        count = len(items_of(gone))
+        if not count:
+            return ""
+        items = f"{count} item{'' if count == 1 else 's'}"
+        try:
+            return await self.keeper.put_aside(
+                session,
+                folded_text(gone, entry.cycle, entry.summary),
+                what=f"{items} folded out in compaction {entry.cycle}",
+                message_id=f"summary-{entry.cycle}",
+            )
+        except OSError as problem:
+            if not plan.forced:
+                raise
+            text = f"{items} of the summary could not be stored: {problem.strerror or problem}"
+            self.bus.emit(Notice("warning", text, "Recall still finds the messages they were made from."))
+            return ""
 
     async def _known_for_certain(self, session: Session, cut: str, room: int) -> str:
         """What stands beside the summary of everything before `cut`, in `room` tokens (issue section 2)."""
@@ -329,15 +369,3 @@ def _pending_tokens(session: Session) -> int:
 def _pair_tokens(session: Session) -> int:
     """What a summary costs besides its text."""
     return session.ledger.messages(summary_pair("", session.conversation.cycle + 1))
-
-
-def _fitted(summary: Summary, cap: int, session: Session) -> tuple[Summary, tuple[SummaryItem, ...]]:
-    """`summary` within `cap` tokens, and the items that had no room: characters are no measure where a script takes a
-    token for each (case 91)."""
-    chars = cap * CHARS_PER_TOKEN
-    while True:
-        fitted, archived = fit(summary, chars)
-        size = session.ledger.text(render_summary(fitted))
-        if size <= cap or chars <= LEAST_SUMMARY_CHARS:
-            return fitted, tuple(archived)
-        chars = max(LEAST_SUMMARY_CHARS, min(chars * 9 // 10, int(chars * cap / size)))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from marextui.context.breakdown import breakdown
 from marextui.context.checking import Aftermath, aftermaths, context_checks
 from marextui.context.compaction_diff import CompactionDiff, compaction_diff
-from marextui.context.entries import Entry
+from marextui.context.entries import Entry, Summary
+from marextui.context.folding import read_folded
 from marextui.context.memory import parse_memory
 from marextui.context.preview import CompactionPreview, preview
 from marextui.context.probes import Check
@@ -88,7 +89,10 @@ class Inspection:
         if reading.window.tokens and reading.threshold is not None and self.state.policy.auto_compress:
             share = (reading.system_part + reading.threshold) / reading.window.tokens
         live = self.state.session.conversation.compactions
-        stored = [f.partition(": ")[2] for f in await self._facts(live[-1].cycle)] if live else []
+        stored: list[str] = []
+        if live:
+            stored += [f.partition(": ")[2] for f in await self._facts(live[-1].cycle)]
+            stored += await self._folded(live[-1].summary)
         entries = await self._entries()
         titles = titles_of(self.state.policy.sections)
         return await asyncio.to_thread(context_checks, entries, trigger_share=share, stored=stored, sections=titles)
@@ -101,6 +105,18 @@ class Inspection:
             self.state.bus.emit(Notice("error", f"The conversation's log could not be read: {problem}"))
             return []
         return [r.entry for r in records]
+
+    async def _folded(self, summary: Summary) -> list[str]:
+        """Texts of the items that were folded out of `summary` or the ones before it and can still be read."""
+        found: list[str] = []
+        for omission_id in dict.fromkeys(f.omission_id for s in summary.sections for f in s.folded):
+            try:
+                found += read_folded(await self.state.omitter.store.get(omission_id) or "")
+            except OSError as problem:
+                self.state.bus.emit(
+                    Notice("warning", f"{omission_id} could not be read: {problem.strerror or problem}")
+                )
+        return found
 
     async def _facts(self, cycle: int) -> tuple[str, ...]:
         """What the compaction of `cycle` added to long-term memory and still stands there."""

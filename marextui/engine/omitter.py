@@ -228,6 +228,12 @@ class Omitter:
         self.bus.emit(OutputsReplaced(turn, refs, freed))
         return freed
 
+    async def put_aside(self, session: Session, text: str, *, what: str, message_id: str) -> str:
+        """Keep a text of the engine's own that leaves the view; returns the id it can be read by. Raises OSError."""
+        meta = await self.store.put(text, tool="summary", what=what, conversation_id=session.id, message_id=message_id)
+        self.bus.emit(OmissionStored(self.info(meta, in_view=False)))
+        return meta.id
+
     async def at_turn_start(self, session: Session, turn: int, exempt: Container[str] = ()) -> int:
         """The one rewrite of a turn start (B7, M23): outputs grown old become markers. Returns the tokens freed."""
         found = eligible(

@@ -93,6 +93,8 @@ class _Report:
     steps: list[dict[str, Any]] = field(default_factory=list)
     compactions: list[dict[str, Any]] = field(default_factory=list)
     stored: list[OmissionInfo] = field(default_factory=list)
+    folded: dict[str, str] = field(default_factory=dict)
+    """Where the items are stored that had no room in the summary, by its message."""
     notes: list[str] = field(default_factory=list)
     reasons: set[str] = field(default_factory=set)
     position: dict[str, int] = field(default_factory=dict)
@@ -148,6 +150,7 @@ class _Report:
                         "seconds": entry.seconds,
                         "summarizer": entry.summarizer,
                         "sections": {s.title: len(s.items) for s in entry.summary.sections},
+                        "folded": self.folded.pop(f"summary-{entry.cycle}", ""),
                     }
                 )
             case CompactionFailed(trigger, reason, skipped):
@@ -155,6 +158,8 @@ class _Report:
                 if reason not in self.reasons:  # the same reason at twenty steps is one thing to know
                     self.reasons.add(reason)
                     self.note(f"from step {len(self.steps) + 1}: compaction ({trigger}) {what}: {reason}")
+            case OmissionStored(info) if info.message_id.startswith("summary-"):
+                self.folded[info.message_id] = info.id
             case OmissionStored(info):
                 self.stored.append(info)
             case Notice(level, text, _, _) if level == "error":
@@ -243,7 +248,7 @@ def _failed(closed: TurnClosed) -> bool:
 
 async def _outcome(engine: Engine, report: _Report, recording: Recording, options: ReplayOptions) -> ReplayOutcome:
     conversation = engine.session.conversation
-    omitted = {r.omission_id for r in conversation.omitted.values()}
+    omitted = conversation.replaced_ids()
     omissions = [
         {
             "id": info.id,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from marextui.context.entries import Summary
+from marextui.context.folding import parted
 from marextui.context.messages import Message
 from marextui.context.offline import offline_summary
 from marextui.context.redaction import redact
@@ -79,17 +80,26 @@ class Summariser:
     async def summarise(self, task: Task) -> Checked:
         """The summary the strategy asks for, usable as it is. Raises `ModelError`, `SummaryRejected`."""
         if task.chat is None:
-            titles = titles_of(self.sections)
-            made = await asyncio.to_thread(offline_summary, task.span, cycle=task.cycle, sections=titles)
-            return Checked(self.strategy.without_model(task.earlier, made, cycle=task.cycle))
-        if self.continuation is not None and task.point is not None:
-            gone_on = await self._gone_on(task, task.point, task.chat, self.continuation)
-            if gone_on is not None:
-                return gone_on
-        return await self._asked(task, task.chat)
+            return await asyncio.to_thread(self._without_model, task)
+        checked = await self._gone_on(task, task.chat) or await self._answer(task, task.chat)
+        if checked.retry:  # in clearly the wrong language: asked for once more, then it is a failure (I11)
+            checked = await self._answer(task, task.chat, correction=checked.retry)
+        if checked.retry:
+            raise SummaryRejected(f"Asked twice, the model did not keep to the user's language. {checked.retry}")
+        return checked
 
-    async def _gone_on(self, task: Task, point: Point, chat: ChatModel, way: Continuation) -> Checked | None:
+    def _without_model(self, task: Task) -> Checked:
+        titles = titles_of(self.sections)
+        span = offline_summary(task.span, cycle=task.cycle, sections=titles, max_chars=None)
+        whole = self.strategy.without_model(task.earlier, span, cycle=task.cycle)
+        fitted = parted(whole, task.cap * CHARS_PER_TOKEN)
+        return Checked(fitted.summary, folded=fitted.folded)
+
+    async def _gone_on(self, task: Task, chat: ChatModel) -> Checked | None:
         """The summary as a continuation of the conversation; None: ask by transcript (L21)."""
+        way, point = self.continuation, task.point
+        if way is None or point is None:
+            return None
         language = await asyncio.to_thread(users_language, task.span, task.earlier)
         earlier = task.earlier is not None
         wanted = Wanted(task.cap, task.window, earlier, self.strategy.rewrites, self.sections, language)
@@ -106,7 +116,7 @@ class Summariser:
         way.succeeded(usage.computed, usage.cache_read)
         return checked
 
-    async def _asked(self, task: Task, chat: ChatModel) -> Checked:
+    async def _answer(self, task: Task, chat: ChatModel, correction: str = "") -> Checked:
         # Extracting and redacting a large span takes seconds: never in the loop.
         messages = await asyncio.to_thread(
             summary_messages,
@@ -116,6 +126,7 @@ class Summariser:
             window=task.window,
             cap=task.cap,
             sections=self.sections,
+            correction=correction,
         )
         request = ChatRequest(
             messages=messages,

@@ -25,8 +25,8 @@ class ReadOmittedContent:
     def spec(self) -> ToolSpec:
         return ToolSpec(
             "ReadOmittedContent",
-            "Read a tool output that was replaced by an [omitted …] marker: whole, by offset and length, or "
-            "only the lines that match query.",
+            "Read what an [omitted …] marker or the summary names by an id: whole, by offset and length, or only the "
+            "lines that match query.",
             {
                 "type": "object",
                 "properties": {

@@ -99,6 +99,10 @@ def diff_text(d: CompactionDiff) -> str:
         *_summary_lines(d),
     ]
     out += [*_survival(d.checked), *_fetches(d.fetches)]
+    folded = d.changed("folded")
+    if folded:
+        title = "Folded out of the summary to keep its size; readable by id"
+        out += [*rule(title), *(f"- [{one_line(c.by, 16)}] {_item(c)}" for c in folded)]
     gone = d.changed("gone")
     if gone:
         out += [*rule("No longer in the summary"), *(f"- {_item(c)}" for c in gone)]
@@ -162,7 +166,7 @@ def probe_text(event: ProbesAnswered) -> str:
 def _summary_lines(d: CompactionDiff) -> Iterator[str]:
     """Sections in their order, the two that people check first at the top (P18)."""
     for section in ordered_sections(d.entry.summary):
-        mine = [c for c in d.items if c.section == section.title and c.change != "gone"]
+        mine = [c for c in d.items if c.section == section.title and c.change not in ("gone", "folded")]
         if not mine:
             continue
         yield one_line(section.title, 80)

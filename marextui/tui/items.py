@@ -111,9 +111,8 @@ class CompactionItem(Item):
     def source(self) -> str:
         if self.entry is None:
             return self.reason
-        return "\n\n".join(
-            f"## {s.title}\n" + "\n".join(f"- {i.text}" for i in s.items) for s in ordered_sections(self.entry.summary)
-        )
+        sections = ordered_sections(self.entry.summary)
+        return "\n\n".join("\n".join([f"## {s.title}", *(f"- {text}" for text in told(s))]) for s in sections)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,7 +145,16 @@ def ordered_sections(summary: log.Summary) -> list[log.SummarySection]:
         name = section.title.strip().lower()
         return FIRST_SECTIONS.index(name) if name in FIRST_SECTIONS else len(FIRST_SECTIONS)
 
-    return sorted((s for s in summary.sections if s.items), key=rank)
+    return sorted((s for s in summary.sections if s.items or s.folded), key=rank)
+
+
+def told(section: log.SummarySection) -> list[str]:
+    """The items of a section as text, then where those can be read that had no room in it."""
+    from marextui.context.summary_render import folded_line
+
+    texts = [i.text for i in section.items]
+    more = folded_line(section.folded).removeprefix("- ")
+    return [*texts, more] if more else texts
 
 
 _TITLE_KEYS = ("path", "file_path", "command", "pattern", "query", "id", "url")

@@ -114,6 +114,68 @@ async def test_regenerative_asks_for_everything_anew(rig) -> None:
     assert "- make the parser faster" not in block.partition("## Work Log")[0].partition("## Standing Orders")[0]
 
 
+FRENCH = """## Session Intent
+- rendre l'analyseur plus rapide et garder l'ancienne interface du programme pour les clients
+## Files Modified
+- src/parser.py : la boucle est déroulée et les tests de vitesse sont dans le dossier
+## Decisions Made
+- nous gardons l'ancienne interface, et la mesure se fait avec les données du client
+## Current State
+- les tests passent sur la machine, mais il reste une mesure à faire avec le client
+## Next Steps
+- mesurer la vitesse avec les données du client et écrire le résultat dans le rapport"""
+ENGLISH = """## Session Intent
+- make the parser faster and keep the old interface of the program for the clients
+## Files Modified
+- src/parser.py: the loop was unrolled and the tests of the speed are in the folder
+## Decisions Made
+- we keep the old interface, and the measurement is done with the data of the client
+## Current State
+- the tests pass on the machine, but there is a measurement to be done with the client
+## Next Steps
+- measure the speed with the data of the client and write the result into the report"""
+ASKED_IN_FRENCH = (
+    "Dans src/parser.py, il faut que l'analyseur soit plus rapide avec les données du client, et que l'ancienne "
+    "interface reste. Les tests passent sur la machine. Il reste une mesure à faire et le rapport à écrire. "
+)
+
+
+async def compacted(r: Rig, asked: str) -> None:
+    while not r.of(CompactionFinished) and not r.of(CompactionFailed):
+        await r.ask(asked + "x" * 2000)
+
+
+async def test_a_summary_in_the_wrong_language_is_asked_for_once_more(rig) -> None:
+    """I11, case 125: in the user's language, and told what was wrong; both requests are counted (case 123)."""
+    usage = Usage(900, 100, None)
+    r = await rig(chat=ScriptedChat(summaries=[say(ENGLISH, usage=usage), say(FRENCH, usage=usage)]))
+    await compacted(r, ASKED_IN_FRENCH)
+    first, second = (q.messages[1]["content"] for q in r.chat.summary_requests)
+    assert "could not be used" not in first
+    assert "could not be used: The summary is in English; write it in French.\n" in second
+    assert "- nous gardons l'ancienne interface" in r.history()[0].text
+    assert "we keep the old interface" not in r.history()[0].text
+    assert sum(line["kind"] == "compact" for line in await r.usage_lines()) == 2
+    assert r.of(CompactionFailed) == []
+
+
+async def test_the_wrong_language_twice_is_a_failure(rig) -> None:
+    """I11, M15: nothing changes, and the reason names both languages."""
+    r = await rig(chat=ScriptedChat(summaries=[say(ENGLISH), say(ENGLISH), say(FRENCH)]))
+    await compacted(r, ASKED_IN_FRENCH)
+    assert len(r.chat.summary_requests) == 2
+    assert r.of(CompactionFinished) == []
+    assert "The summary is in English; write it in French." in r.of(CompactionFailed)[0].reason
+    assert not any(isinstance(x.entry, CompactionCommitted) for x in await r.records())
+
+
+async def test_a_summary_in_the_users_language_is_asked_for_once(rig) -> None:
+    r = await rig(chat=ScriptedChat(summaries=[say(FRENCH)]))
+    await compacted(r, ASKED_IN_FRENCH)
+    assert len(r.chat.summary_requests) == 1
+    assert r.of(CompactionFinished)
+
+
 FOUR = ("Session Intent", "Findings", "Moods: how people felt", "Open Questions")
 
 

@@ -12,7 +12,6 @@ from marextui.context.budget import Window
 from marextui.context.entries import InputsOmitted, MessageAdded, OutputsOmitted, ReasoningDropped, TextsShortened
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.omission import parse_marker
-from marextui.context.tokens import TokenLedger
 from marextui.engine.events import (
     CompactionFailed,
     CompactionFinished,
@@ -145,23 +144,6 @@ async def test_a_compaction_lands_with_room_above_it(rig) -> None:
     for e in finished:
         assert e.entry.tokens_after <= 0.8 * threshold
         assert e.entry.tokens_after < e.entry.tokens_before
-
-
-async def test_a_summary_in_a_dense_script_keeps_to_its_cap(tmp_path: Path) -> None:
-    """Case 91: four characters a token is wrong for Chinese; the cap is counted, not guessed."""
-    from marextui.context.entries import Summary, SummaryItem, SummarySection
-    from marextui.context.summary import render_summary
-    from marextui.engine.compactor import _fitted
-
-    r = Rig(tmp_path)
-    await r.start(connect=False)
-    session = r.engine.session
-    session.ledger = TokenLedger(len)  # a token a character
-    items = tuple(SummaryItem(f"第{n}条：构建失败，因为找不到头文件" * 3) for n in range(80))
-    fitted, folded = _fitted(Summary((SummarySection("Current State", items),)), 700, session)
-    assert session.ledger.text(render_summary(fitted)) <= 700
-    assert len(fitted.sections[0].items) + len(folded) == 80
-    await r.engine.close()
 
 
 async def test_when_the_model_fails_at_the_hard_limit_a_summary_is_made_without_it(rig) -> None:

@@ -76,7 +76,8 @@ def test_compactions_and_omissions_point_into_the_recording(tmp_path: Path) -> N
     for compaction in report["compactions"]:
         assert recorded[compaction["cut"]]["role"] == "user"
         assert compaction["tokens_after"] < compaction["tokens_before"]
-        assert {"cycle", "trigger", "messages_before", "messages_after", "seconds"} <= set(compaction)
+        assert {"cycle", "trigger", "messages_before", "messages_after", "seconds", "folded"} <= set(compaction)
+    assert any(c["folded"].startswith("omitted-") for c in report["compactions"])
     assert report["omissions"]
     for omission in report["omissions"]:
         assert recorded[omission["message"]]["role"] == "tool"

@@ -145,7 +145,7 @@ class Bench:
         meter = Meter(ledger, 0.65, None, window=Window(window, "discovery"))
         self.store = _Store()
         omitter = Omitter(self.store, bus, clock, 30, 1)  # type: ignore[arg-type]
-        compactor = Compactor(bus, clock, meter, _Memory())
+        compactor = Compactor(bus, clock, meter, _Memory(), omitter)
         host = _Host(SystemPart("s" * system * 4, "", "", ()))
         self.reducer = Reducer(self.session, host, meter, omitter, compactor, bus)
 

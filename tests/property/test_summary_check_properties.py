@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
+from marextui.context.folding import NOTHING, items_of
 from marextui.context.mentions import material, mentions
 from marextui.context.messages import Message, ToolCall
 from marextui.context.reply_check import SummaryRejected
@@ -80,7 +81,7 @@ def test_checking_is_idempotent_and_deterministic(summary: Summary, span: tuple[
         assert once == checked(summary, span, cap)
         again = checked(once.summary, span, cap)
         assert again is not None
-        assert (again.summary, again.repaired, again.folded) == (once.summary, (), ())
+        assert (again.summary, again.repaired, again.folded) == (once.summary, (), NOTHING)
 
 
 @given(summaries(), spans(), CAPS)
@@ -102,7 +103,7 @@ def test_nothing_honest_is_lost(summary: Summary, span: tuple[Message, ...], cap
     """I6: every item stays, is handed back by the cap, or is named in a problem."""
     once = checked(summary, span, cap)
     if once is not None:
-        left = {i.text for s in once.summary.sections for i in s.items} | {i.text for i in once.folded}
+        left = {i.text for s in once.summary.sections for i in s.items} | {i.text for i in items_of(once.folded)}
         for section in summary.sections:
             for item in section.items:
                 assert item.text in left or any(p.startswith(f"Dropped “{item.text[:60]}") for p in once.problems)

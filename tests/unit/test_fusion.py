@@ -29,6 +29,16 @@ def _all(summary: Summary) -> list[SummaryItem]:
     return [i for s in summary.sections for i in s.items]
 
 
+def test_the_open_step_goes_last_though_older_ones_stand_before_it_as_history() -> None:
+    """P10: what is done or superseded is no longer the first step."""
+    merged = fuse(
+        _summary(1, "N write the parser"), _summary(2, "N measure it", *(f"D keep {n}" for n in "abcdefg")), cycle=2
+    )
+    kept, gone = fit(merged, len(render_summary(merged)) - 40)
+    assert gone
+    assert ("measure it", "active") in _items(kept, "Next Steps")
+
+
 def test_first_summary_is_taken_as_it_is() -> None:
     """P8."""
     new = _summary(1, "I add login", "F a.py: form")

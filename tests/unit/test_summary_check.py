@@ -7,6 +7,7 @@ import json
 import pytest
 
 from marextui.context.entries import Summary
+from marextui.context.folding import items_of
 from marextui.context.mentions import Material, Mention, mentions
 from marextui.context.messages import Message, ToolCall
 from marextui.context.offline import offline_summary
@@ -321,7 +322,7 @@ def test_the_cap_holds_and_what_leaves_is_handed_back() -> None:
     kept = "\n".join(texts(checked))
     assert "src/cache.py: edited" in kept
     assert "TimeoutError: expired too early" in kept
-    gone = {i.text for i in checked.folded}
+    gone = {i.text for i in items_of(checked.folded)}
     assert {f"remark number {n} about nothing in particular, at some length" for n in range(80)} <= gone | set(
         texts(checked)
     )

@@ -21,6 +21,7 @@ from marextui.tui.items import (
     TurnItem,
     UserItem,
     ordered_sections,
+    told,
 )
 from marextui.tui.text import line, plain
 from marextui.tui.windowing import is_long
@@ -240,7 +241,7 @@ class CompactionCard(Card):
         if self.expanded:
             for section in sections:
                 rows.append(Content("  ") + line(section.title, 80).stylize("bold"))
-                rows += [Content(f"    {glyphs.dot} ") + line(i.text, 300) for i in section.items]
+                rows += [Content(f"    {glyphs.dot} ") + line(text, 300) for text in told(section)]
         return Content("\n").join(rows)
 
 
