@@ -62,6 +62,11 @@ def after_forced(attempts: Attempts, *, messages: int, used: int) -> Attempts:
     return replace(attempts, outcome=attempts.outcome or "done", messages=messages, used=used)
 
 
+def without_refusal(attempts: Attempts) -> Attempts:
+    """The memory under another model or window: what was refused there says nothing here (L27)."""
+    return replace(attempts, outcome=None, messages=0, used=0) if attempts.outcome == "refused" else attempts
+
+
 def after_undo(attempts: Attempts, *, messages: int, used: int, turn: int) -> Attempts:
     """The memory after a compaction was undone: what is there now is what a person wants to see, so it is not new.
 
@@ -79,27 +84,29 @@ def already_tried(
     used: int,
     turn: int,
     window: int | None = None,
+    system: int = 0,
     over_budget: bool = False,
 ) -> str:
     """Why another automatic try now would change nothing, "" when one is due (I4).
 
     - never twice on the same content: no message was logged since the last attempt (case 1), also after an undo;
     - after a failure, once per turn (M17), and none after `MAX_FAILURES` in a row until one succeeds (case 13);
-    - after a refusal, not before H grew by 10 % (L26) — unless H fell since, or is at 90 % of the window (L27);
+    - after a refusal, not before H grew by 10 % (L26) — unless H fell since, or H and the `system` part are at 90 % of
+      the window (L27);
     - not more than `MAX_PER_TURN` times in a turn (case 9), unless the request would be refused otherwise
       (`over_budget`): then the next rung is a dead turn.
     """
-    if attempts.outcome is None:
-        return ""
     if attempts.failures >= MAX_FAILURES:
         return f"The last {attempts.failures} compactions failed; /compact tries again."
+    if attempts.outcome is None:
+        return ""
     if messages <= attempts.messages:
         return "Nothing new was said since the last compaction attempt."
     if attempts.outcome == "failed" and turn == attempts.turn:
         return "The compaction of this turn failed; the next turn tries again."
     if attempts.outcome == "done" and turn == attempts.turn and attempts.in_turn >= MAX_PER_TURN and not over_budget:
         return f"This turn was compacted {attempts.in_turn} times already."
-    critical = over_budget or (window is not None and used >= CRITICAL_SHARE * window)
+    critical = over_budget or (window is not None and used + system >= CRITICAL_SHARE * window)
     if attempts.outcome == "refused" and not critical and attempts.used <= used < attempts.used * (1 + REFUSAL_GROWTH):
         return "The last attempt would not have freed enough; waiting for 10 % more."
     return ""

@@ -17,7 +17,7 @@ from marextui.context.ladder import GOAL_SHARE
 from marextui.context.memory import MemoryEntry, durable_facts
 from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
-from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced
+from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced, without_refusal
 from marextui.context.redacted import redacted_message
 from marextui.context.summary import SummaryRejected
 from marextui.engine.bus import Bus
@@ -31,6 +31,8 @@ from marextui.engine.summariser import CHARS_PER_TOKEN, Summariser, Task
 from marextui.models.types import ChatModel, ModelError
 
 LEAST_SUMMARY_CHARS = 160
+MOST_REFUSALS = 64
+"""Conversations of which a refused compaction is remembered (L26)."""
 
 
 class Keeper(Protocol):
@@ -75,11 +77,24 @@ class Compactor:
     attempts: Attempts = field(default_factory=Attempts)
     last_failure: str = ""
     _refused_in: int = 0
+    _conversation: str = ""
+    _refusals: dict[str, Attempts] = field(default_factory=dict)
 
-    def forget(self) -> None:
-        """Another conversation is open."""
-        self.attempts, self.last_failure, self._refused_in = Attempts(), "", 0
+    def opened(self, conversation: str) -> None:
+        """Another conversation is open; what was refused in the former one is known when it comes back (L26)."""
+        if self.attempts.outcome == "refused":
+            self._refusals[self._conversation] = self.attempts
+            while len(self._refusals) > MOST_REFUSALS:
+                del self._refusals[next(iter(self._refusals))]
+        self._conversation = conversation
+        self.attempts = self._refusals.pop(conversation, Attempts())
+        self.last_failure, self._refused_in = "", 0
         self.summariser.costs.clear()
+
+    def conditions_changed(self) -> None:
+        """Another model or window: what was refused before may be possible now (L27)."""
+        self.attempts = without_refusal(self.attempts)
+        self._refusals.clear()
 
     async def compact(
         self,

@@ -127,12 +127,15 @@ class EngineState:
         """Override, learned, discovered or known default (M3)."""
         found = connection.window if connection else UNKNOWN_WINDOW
         default = found.source == "known default"
+        before = self.meter.window.tokens
         self.meter.window = settle_window(
             self.policy.window_override,
             self.learned,
             None if default else found.tokens,
             found.tokens if default else None,
         )
+        if self.meter.window.tokens != before:
+            self.compactor.conditions_changed()
         if connection is not None:
             connection.slots.stamping = self.policy.compact_continuation and connection.choice.local
             connection.slots.settle(connection.choice.name, self.meter.window.tokens)
@@ -151,6 +154,7 @@ class EngineState:
         """Another model: what was learned of the former one does not hold."""
         self.learned = None
         self.settle_window(None)
+        self.compactor.conditions_changed()
 
     def window_learned(self, tokens: int, *, told: bool = True) -> None:
         """A server error named its window: that is discovery, not a guess (M4). `told` False: it was said already."""
@@ -277,6 +281,7 @@ class EngineState:
                 used=reading.used,
                 turn=self.session.conversation.turn,
                 window=reading.window.tokens,
+                system=reading.system_part,
                 over_budget=reading.over_budget > 0,
             )
             if not lasting
@@ -351,7 +356,7 @@ class EngineState:
     async def opened(self) -> None:
         """Another conversation is open: reset what belonged to the former one, announce the state of this one."""
         await self.load_calibration()
-        self.compactor.forget()
+        self.compactor.opened(self.session.id)
         self.project.opened()
         self.permissions.granted.clear()
         if self.runner.seen is not None:

@@ -526,3 +526,37 @@ async def test_secrets_the_model_repeats_do_not_reach_the_notes(rigs: Rigs) -> N
     assert ways(rig) == ["continuation"]
     assert secret not in rig.history()[0].text
     assert [to_wire(m) for m in rig.history()]
+
+
+# -- refusals for lack of reduction ------------------------------------------------------------------------------------
+
+
+async def test_no_summary_is_asked_for_when_even_an_empty_one_would_not_help(rigs: Rigs) -> None:
+    """L25: three tiny messages and a huge one that stays: no request, nothing archived."""
+    rig = await rigs(say(SUMMARY), window=Window(16_384, "discovery"))
+    for n in range(3):
+        await rig.ask(f"tiny {n}")
+    await rig.ask("word " * 8_000)
+    assert rig.engine.state.reading().over_threshold
+    assert rig.engine.state.compactor.attempts.outcome == "refused"
+    assert rig.chat.summary_requests == []
+    assert rig.of(CompactionFinished) == []
+    assert await rig.engine.omissions() == []
+
+
+async def test_a_refusal_is_remembered_for_its_conversation_and_window(rigs: Rigs) -> None:
+    """L26, L27: not tried again in vain, also after a visit elsewhere; another window is another question."""
+    rig = await rigs(say(SUMMARY), window=Window(16_384, "discovery"))
+    for n in range(3):
+        await rig.ask(f"tiny {n}")
+    await rig.ask("word " * 8_000)
+    compactor, first = rig.engine.state.compactor, rig.engine.session.id
+    refused = compactor.attempts
+    assert refused.outcome == "refused"
+    await rig.engine.open_conversation(None)
+    assert compactor.attempts.outcome is None
+    await rig.engine.open_conversation(first)
+    assert compactor.attempts == refused
+    rig.hub.connection.window = Window(16_000, "discovery")
+    await rig.engine.state.connected()
+    assert compactor.attempts.outcome is None

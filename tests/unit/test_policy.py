@@ -16,6 +16,7 @@ from marextui.context.policy import (
     already_tried,
     should_compact,
     why_no_compaction,
+    without_refusal,
 )
 
 
@@ -101,6 +102,27 @@ def test_a_refusal_waits_for_ten_percent(used: int, waits: bool) -> None:
     """L26: refused at 50 000, skipped at 52 000, tried again at 55 000."""
     refused = attempt("refused", used=50_000)
     assert bool(tried(refused, messages=30, used=used, turn=4, window=131_072)) is waits
+
+
+@pytest.mark.parametrize(("system", "waits"), [(2_000, True), (3_000, False)])
+def test_the_system_part_counts_towards_a_full_window(system: int, waits: bool) -> None:
+    """L27: 90 % of the window is of everything that is sent."""
+    told = already_tried(
+        attempt("refused", used=55_000), messages=99, used=56_000, turn=9, window=65_536, system=system
+    )
+    assert bool(told) == waits
+
+
+@pytest.mark.parametrize("outcome", ["done", "failed", "refused"])
+def test_another_model_or_window_forgets_refusals_only(outcome: Outcome) -> None:
+    """L27: failures and successes of before still count (cases 1, 13)."""
+    before = attempt("failed", outcome, used=55_000)
+    after = without_refusal(before)
+    assert after.failures == before.failures
+    if outcome == "refused":
+        assert tried(after, messages=before.messages, used=56_000, turn=9) == ""
+    else:
+        assert after == before
 
 
 @pytest.mark.parametrize(("used", "waits"), [(56_000, True), (59_000, False), (30_000, False)])
