@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from marextui.engine.api import StatusReport
+from marextui.engine.economy import EconomyLine
 from marextui.engine.events import Gauge, UsageLine
 from marextui.tui.screens.status import SHOWN_TURNS, StatusScreen, status_text
 from tests.stubs.frames import control_bytes, frame
@@ -47,6 +48,15 @@ def test_all_of_m22() -> None:
         "2 steps",
     ):
         assert part in text
+
+
+def test_why_what_saves_a_local_engine_work_is_on_or_off() -> None:
+    """Issue 4, section 5: in words; what a server said in it is harmless."""
+    assert "Local engine" not in status_text(REPORT)
+    line = EconomyLine("compact_continuation", "suspended", "Not with x until the next start: it said \x1b[31mno.")
+    text = status_text(replace(REPORT, economy=(line,)))
+    assert "Local engine\n  compact_continuation is suspended. Not with x until the next start" in text
+    assert "\x1b" not in text
 
 
 def test_an_unknown_window_is_said() -> None:

@@ -58,6 +58,9 @@ def status_text(report: StatusReport) -> str:
         ("Stored in", one_line(report.data_path, 300)),
     ]
     out = [f"{name:<17}{value}".rstrip() for name, value in rows]
+    if report.economy:
+        out += ["", "Local engine"]
+        out += [f"  {line.key} is {line.state}. {one_line(line.why, 600)}" for line in report.economy]
     if report.aftermaths:
         out += ["", "Compactions (newest first)"]
         out += [f"  {_aftermath(a)}" for a in reversed(report.aftermaths[-SHOWN_TURNS:])]
