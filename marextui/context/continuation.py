@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN, SUMMARY_MARK
-from marextui.context.messages import Message
+from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN, PROJECT_CLOSE, PROJECT_OPEN, SUMMARY_MARK
 from marextui.context.sections import SECTIONS
 from marextui.context.summary_rules import SUMMARY_RULES, outline
 
@@ -31,43 +30,46 @@ MISALIGNED = -1
 _PREFIX_FIELDS = ("parallel_tool_calls", "reasoning_effort", "reasoning_format", "cache_prompt", "id_slot")
 """Fields of a turn that decide how its prompt is rendered or where it is cached; sampling and streaming are not among
 them (L3, L12, L14)."""
-_UPDATE = re.compile(rf"{re.escape(CONTEXT_UPDATE_OPEN)}.*?(?:{re.escape(CONTEXT_UPDATE_CLOSE)}|\Z)", re.DOTALL)
+_BLOCKS = ((PROJECT_OPEN, PROJECT_CLOSE), (CONTEXT_UPDATE_OPEN, CONTEXT_UPDATE_CLOSE))
+_BLOCK = re.compile("|".join(rf"{re.escape(a)}.*?(?:{re.escape(b)}|\Z)" for a, b in _BLOCKS), re.DOTALL)
 
 Wire = Mapping[str, Any]
 
 
 def without_trailing_users(sent: Sequence[Wire]) -> tuple[Wire, ...]:
     """`sent` up to the last message that is not a user's: what follows is not cached, and two users in a row are
-    refused by strict templates (L15). () when only the system part is left: there is nothing to go on from."""
+    refused by strict templates (L15)."""
     end = len(sent)
     while end and sent[end - 1].get("role") == "user":
         end -= 1
-    return () if all(m.get("role") == "system" for m in sent[:end]) else tuple(sent[:end])
+    return tuple(sent[:end])
 
 
-def realign(sent: Sequence[Wire], model: Sequence[Message], boundary: int) -> int:
+def _shape(wire: Wire) -> tuple[object, object, int]:
+    return wire.get("role"), wire.get("tool_call_id") or "", len(wire.get("tool_calls") or ())
+
+
+def realign(sent: Sequence[Wire], model: Sequence[Wire], boundary: int) -> int:
     """Where in `sent` the message number `boundary` of the `model` view stands; `MISALIGNED` when they differ (L7).
 
-    The messages of `sent` that are no system messages must be those of `model` one for one: same role, same call
-    answered, same number of calls. `boundary` may be the end (everything is summarised): then the end of `sent`.
+    `model` is the view as it would be sent now, behind the system part: texts in it may have become markers since. The
+    messages of `sent` that are no system messages must be those of `model` one for one: same role, same call answered,
+    same number of calls. `boundary` may be the end (everything is summarised): then the end of `sent`.
     """
     at = [i for i, m in enumerate(sent) if m.get("role") != "system"]
     if len(at) != len(model) or not 0 <= boundary <= len(model):
         return MISALIGNED
-    for i, message in zip(at, model, strict=True):
-        wire = sent[i]
-        same = wire.get("role") == message.role and (wire.get("tool_call_id") or "") == message.tool_call_id
-        if not same or len(wire.get("tool_calls") or ()) != len(message.tool_calls):
-            return MISALIGNED
+    if any(_shape(sent[i]) != _shape(message) for i, message in zip(at, model, strict=True)):
+        return MISALIGNED
     return at[boundary] if boundary < len(at) else len(sent)
 
 
 def _text(wire: Wire) -> str:
-    """The text of a message on one line, without update blocks."""
+    """The text of a message on one line, without what the application put at its head."""
     content = wire.get("content") or ""
     if not isinstance(content, str):
         content = "\n".join(str(p.get("text", "")) for p in content if isinstance(p, Mapping))
-    return " ".join(_UPDATE.sub("", content).split())
+    return " ".join(_BLOCK.sub("", content).split())
 
 
 _WHOSE = {"user": "the user's message", "assistant": "your own message", "tool": "the tool result"}
@@ -132,7 +134,7 @@ def demand(
 The oldest part of this conversation is about to leave your memory; the notes you write now are all that will remain \
 of it, so be exact.
 {place}{notes}
-Leave out system instructions, project rules and {CONTEXT_UPDATE_OPEN} blocks.
+Leave out system instructions, project rules, and what stands in {PROJECT_OPEN} and {CONTEXT_UPDATE_OPEN} blocks.
 
 {outline(sections)}
 

@@ -19,10 +19,11 @@ from marextui.context.continuation import (
     realign,
     without_trailing_users,
 )
-from marextui.context.messages import Message, to_wire
+from marextui.context.messages import Message
 from marextui.context.reply_check import SummaryRejected, ToolCalled
 from marextui.context.suspension import Suspension, refusal_kind
 from marextui.context.tokens import TokenLedger
+from marextui.context.wire import wire_messages
 from marextui.engine.economy import EconomyLine
 from marextui.engine.modelctl import ModelControl
 from marextui.models.slots import SentStep
@@ -112,17 +113,16 @@ class Continuation:
 
     def _extended(self, step: SentStep, point: Point, wanted: Wanted) -> ChatRequest:
         """The step's request as it left, what was said since, and the demand (L3)."""
-        request, history = step.request, point.history
+        request = step.request
+        now = tuple(wire_messages(point.history, echo_reasoning=point.ledger.echo_reasoning))
         seen = len(request.message_ids)
-        if tuple(m.id for m in history[:seen]) != request.message_ids:
+        if tuple(message_id for message_id, _ in now[:seen]) != request.message_ids:
             raise _Not("the view was rewritten since the last step")
-        since = history[seen:]
-        echo = point.ledger.echo_reasoning
-        sent = without_trailing_users((*request.messages, *(to_wire(m, echo_reasoning=echo) for m in since)))
-        if not sent:
+        sent = without_trailing_users((*request.messages, *(wire for _, wire in now[seen:])))
+        model = without_trailing_users([wire for _, wire in now])
+        if not model:
             raise _Not("there is nothing but the user's message to go on from")
-        model = _before_trailing_users(history)
-        first = next((i for i, m in enumerate(history) if m.id == point.first_kept), None)
+        first = next((i for i, (message_id, _) in enumerate(now) if message_id == point.first_kept), None)
         boundary = MISALIGNED if first is None else realign(sent, model, min(first, len(model)))
         if boundary == MISALIGNED:
             raise _Not("the view does not match what was sent")
@@ -134,7 +134,7 @@ class Continuation:
             sections=wanted.sections,
             language=wanted.language,
         )
-        self._measure(step, since, point.ledger, text, wanted)
+        self._measure(step, point, text, wanted)
         asked: Wire = {"role": "user", "content": text}
         return replace(
             request,
@@ -147,19 +147,20 @@ class Continuation:
             message_ids=(),
         )
 
-    def _measure(
-        self, step: SentStep, since: Sequence[Message], ledger: TokenLedger, text: str, wanted: Wanted
-    ) -> None:
+    def _measure(self, step: SentStep, point: Point, text: str, wanted: Wanted) -> None:
         """The margin in real tokens (L20)."""
-        usage = step.usage
+        usage, ledger = step.usage, point.ledger
         if wanted.window is None or usage is None or usage.inp is None:
             raise _Not("the server did not count the last step")
-        unseen = list(_before_trailing_users(since))
-        if unseen and unseen[0].role == "assistant":
-            del unseen[0]  # its tokens are in the answer that was counted
+        known = set(step.request.message_ids)
+        since = [m for m in point.history if m.id not in known]
+        while since and since[-1].role == "user":
+            since.pop()
+        if since and since[0].role == "assistant":
+            del since[0]  # its tokens are in the answer that was counted
         why = no_room(
             counted=usage.inp + (usage.out or 0),
-            unseen=ledger.messages(unseen),
+            unseen=ledger.messages(since),
             demand=ledger.text(text) + 4,
             cap=wanted.cap,
             window=wanted.window,
@@ -206,11 +207,3 @@ class Continuation:
             else ("The server holds this conversation: the next summary goes on with it.")
         )
         return EconomyLine(key, "on", f"{now} {self.last}".strip())
-
-
-def _before_trailing_users(messages: Sequence[Message]) -> Sequence[Message]:
-    """`messages` without the user messages at their end (L15)."""
-    end = len(messages)
-    while end and messages[end - 1].role == "user":
-        end -= 1
-    return messages[:end]

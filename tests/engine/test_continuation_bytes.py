@@ -298,3 +298,22 @@ async def test_the_journal_tells_the_cost(server: Server, tmp_path: Path) -> Non
     lines = [json.loads(x) for x in (tmp_path / "p/.marex/usage.jsonl").read_text().splitlines()]
     [line] = [x for x in lines if x["kind"] == "compact"]
     assert (line["conv"], line["inp"], line["cache_read"], line["computed"]) == (conversation, 900, None, None)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+async def test_the_project_block_is_sent_as_it_was_and_never_stored(
+    server: Server, tmp_path: Path, frozen: bool
+) -> None:
+    """L6, L8: it heads the first user message of what is gone on from; no stored message and no summary holds it."""
+    (tmp_path / "p" / ".marex").mkdir(parents=True)
+    (tmp_path / "p" / ".marex" / "project.md").write_text("A parser for hedgehog files.\n")
+    async with live_engine(settings(server, proj_snapshot=frozen), tmp_path / "p") as live:
+        await until_compacted(live, server)
+        messages = live.engine.session.conversation.messages
+        assert not [m for m in (*messages, *live.history()) if "hedgehog" in m.text or DEMAND_MARK in m.text]
+        assert not [m for m in messages if m.role == "system"]
+    i = next(i for i, (kind, _) in enumerate(server.seen) if kind == "continuation")
+    turn, asked = server.seen[i - 1][1], server.seen[i][1]
+    assert asked.body.startswith(spliced(turn.body))
+    assert "hedgehog" in asked.json()["messages"][1]["content"]
+    assert "hedgehog" not in asked.json()["messages"][-1]["content"]

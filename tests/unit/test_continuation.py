@@ -18,7 +18,7 @@ from marextui.context.continuation import (
     realign,
     without_trailing_users,
 )
-from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN, SUMMARY_MARK
+from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN, PROJECT_CLOSE, PROJECT_OPEN, SUMMARY_MARK
 from marextui.context.messages import ImagePart, Message, TextPart, ToolCall, to_wire
 from marextui.context.reply_check import SummaryRejected, ToolCalled, check_reply
 from marextui.context.summary_request import SUMMARIZER_PROMPT, summarizer_prompt
@@ -34,7 +34,8 @@ MODEL = (
     Message("m-5", "user", "And b.py?", turn=2),
     Message("m-6", "assistant", "It sets y.", origin="model", turn=2),
 )
-SENT: tuple[Wire, ...] = (SYSTEM, *(to_wire(m) for m in MODEL))
+VIEW: tuple[Wire, ...] = tuple(to_wire(m) for m in MODEL)
+SENT: tuple[Wire, ...] = (SYSTEM, *VIEW)
 
 
 # -- L7: the boundary on the sent view ---------------------------------------------------------------------------------
@@ -42,13 +43,13 @@ SENT: tuple[Wire, ...] = (SYSTEM, *(to_wire(m) for m in MODEL))
 
 def test_each_boundary_is_found_again() -> None:
     """L7: one for one behind the system message; the end is a legal boundary."""
-    assert [realign(SENT, MODEL, i) for i in range(len(MODEL) + 1)] == [1, 2, 3, 4, 5, 6, 7]
+    assert [realign(SENT, VIEW, i) for i in range(len(MODEL) + 1)] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_system_messages_may_be_added_and_moved() -> None:
     """L7."""
     sent = (*SENT[:3], SYSTEM, *SENT[3:], SYSTEM)
-    assert [realign(sent, MODEL, i) for i in range(len(MODEL) + 1)] == [1, 2, 4, 5, 6, 7, 9]
+    assert [realign(sent, VIEW, i) for i in range(len(MODEL) + 1)] == [1, 2, 4, 5, 6, 7, 9]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +66,12 @@ def test_system_messages_may_be_added_and_moved() -> None:
 )
 def test_any_difference_is_no_match(change) -> None:
     """L7: role, number, tool-call id and call count."""
-    assert realign(SENT, change(MODEL), 2) == MISALIGNED
+    assert realign(SENT, [to_wire(m) for m in change(MODEL)], 2) == MISALIGNED
 
 
 @pytest.mark.parametrize("boundary", [-1, 7])
 def test_a_boundary_outside_the_view_is_no_match(boundary: int) -> None:
-    assert realign(SENT, MODEL, boundary) == MISALIGNED
+    assert realign(SENT, VIEW, boundary) == MISALIGNED
 
 
 # -- L15: trailing users -----------------------------------------------------------------------------------------------
@@ -82,10 +83,16 @@ def test_trailing_user_messages_are_left_out() -> None:
     assert without_trailing_users((*SENT, {"role": "user", "content": "Now c"}, image)) == SENT
 
 
-@pytest.mark.parametrize("sent", [(), (SYSTEM,), (SYSTEM, {"role": "user", "content": "Hi"}), (SENT[1], SENT[1])])
-def test_a_view_that_becomes_empty_is_nothing_to_go_on_from(sent: tuple[Wire, ...]) -> None:
+@pytest.mark.parametrize("sent", [(), (SENT[1],), (SENT[1], SENT[1])])
+def test_a_view_of_user_messages_is_nothing_to_go_on_from(sent: tuple[Wire, ...]) -> None:
     """L15."""
     assert without_trailing_users(sent) == ()
+
+
+def test_markers_that_came_since_change_no_boundary() -> None:
+    """L7: what was sent raw and is a marker by now is the same message."""
+    later = [*VIEW[:2], {**VIEW[2], "content": "[omitted omitted-001: …]"}, *VIEW[3:]]
+    assert [realign(SENT, later, i) for i in (0, 3, 6)] == [1, 4, 7]
 
 
 # -- L8, L9, L10: what the model is told -------------------------------------------------------------------------------
@@ -120,8 +127,10 @@ def test_a_pure_call_is_designated_by_name_and_arguments() -> None:
 
 
 def test_update_blocks_are_stripped_before_a_message_is_designated() -> None:
-    """L8."""
+    """L8: and the project block, which heads the first user message."""
     block = f"{CONTEXT_UPDATE_OPEN}\n+ page\n{CONTEXT_UPDATE_CLOSE}\n"
+    project = f"{PROJECT_OPEN}\n# Project\nA parser\n{PROJECT_CLOSE}\n"
+    assert designation((SYSTEM, user(project + "Hello")), 1) == "the user's message that begins “Hello”"
     assert designation((SYSTEM, user(block + "Now the tests")), 1) == "the user's message that begins “Now the tests”"
     parts = [{"type": "text", "text": block}, {"type": "text", "text": "Look"}, {"type": "image_url"}]
     assert "begins “Look”" in designation((SYSTEM, {"role": "user", "content": parts}), 1)
@@ -141,6 +150,7 @@ def test_the_demand_says_what_to_summarise_and_as_of_when() -> None:
     assert "“And b.py?”" in text
     assert "not later" in text
     assert CONTEXT_UPDATE_OPEN in text
+    assert PROJECT_OPEN in text
     assert "system instructions" in text
     assert "Do not call tools" in text
     assert "answer the user" in text
