@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from marextui.context.marks import SUMMARY_MARK
+from marextui.context.reply_forms import NoNotes, is_echo, is_guide, is_page, is_talk, notes_in, without_loops
+from marextui.context.sanitise import sanitise
 from marextui.context.section_titles import canonical_title, plain
-from marextui.context.sections import KINDS
+from marextui.context.sections import KINDS, SECTIONS
 
 MIN_CHARS = 40
 """A reply with fewer characters of real text is a failure (M16)."""
+LOOKED_AT = 1_000_000
+"""Characters of a reply that are looked at; summaries have a few thousand."""
 
 
 class SummaryRejected(ValueError):
@@ -92,25 +97,52 @@ def _is_heading(line: str) -> bool:
 
 def _real_text(text: str) -> str:
     lines = (_BULLET.sub("", line) for line in text.splitlines() if not _is_heading(line))
-    return " ".join(" ".join(line for line in lines if not says_nothing(line)).split())
+    return " ".join(" ".join(dict.fromkeys(line for line in lines if not says_nothing(line))).split())
 
 
-def check_reply(text: str, finish_reason: str, has_tool_calls: bool, reasoning: str) -> str:
-    """The cleaned text of a summary reply: no thinking, marker, wrapper tags or outer fence.
+def check_reply(
+    text: str,
+    finish_reason: str,
+    has_tool_calls: bool,
+    reasoning: str,
+    *,
+    sections: Sequence[str] = SECTIONS,
+    most_chars: int | None = None,
+) -> str:
+    """The cleaned text of a summary reply: no thinking, marker, wrapper tags, outer fence, escape sequence or loop.
 
-    Raises `SummaryRejected` when a tool was called (`ToolCalled`), also as text, or fewer than `MIN_CHARS` characters
-    of real text remain: headings, "none" and quoted code alone are no summary. A reply cut by its cap is accepted if it
-    has text (`finish_reason` "length"). `reasoning` is the provider's separate thinking, used to say what went wrong.
+    Notes written as JSON are read as the `sections` they name. Raises `SummaryRejected` when a tool was called
+    (`ToolCalled`), also as text, when the reply is a page, an error, an echo or talk about the task, or when fewer than
+    `MIN_CHARS` characters of real text remain: headings, "none" and quoted code alone are no summary. A reply cut by
+    its cap is accepted if it has text (`finish_reason` "length"), and one that goes on beyond `most_chars` (a server
+    that knows no cap) is cut there. `reasoning` is the provider's separate thinking, used to say what went wrong.
     """
     if has_tool_calls or finish_reason in {"tool_calls", "function_call"}:
         raise ToolCalled("The model called a tool instead of writing the summary.")
     if finish_reason == "content_filter":
         raise SummaryRejected("The provider's content filter stopped the summary.")
     had_text = bool(text.strip())
-    cleaned = without_wrapping(text)
+    cleaned = without_wrapping(text[:LOOKED_AT])
+    if most_chars is not None and len(cleaned) > most_chars:
+        cleaned = cleaned[:most_chars].rpartition("\n")[0] or cleaned[:most_chars]
+    cleaned = sanitise(cleaned, max_line=len(cleaned) + 1)
+    if is_page(cleaned):
+        raise SummaryRejected("The server answered with a web page instead of the summary.")
     if _TOOL_JSON.match(cleaned) or _TOOL_TEXT.search(_CODE_SPAN.sub("", _CODE.sub("", cleaned))):
         raise SummaryRejected("The model wrote a tool call as text instead of the summary.")
-    cleaned = unfenced(cleaned).strip()
+    try:
+        cleaned = notes_in(unfenced(cleaned), {*map(canonical_title, sections), *KINDS}).strip()
+    except NoNotes as problem:
+        raise SummaryRejected(str(problem)) from problem
+    if is_echo(cleaned):
+        raise SummaryRejected("The model repeated what it was given instead of summarising it.")
+    whole = cleaned
+    cleaned = without_loops("\n".join(n for n in cleaned.splitlines() if not is_guide(_BULLET.sub("", n)))).strip()
+    if len(_real_text(cleaned)) < MIN_CHARS <= len(_real_text(whole)):
+        raise SummaryRejected("The model only repeated itself or its instructions.")
+    headed = any(map(_is_heading, cleaned.splitlines()))
+    if not headed and len(cleaned) >= MIN_CHARS and is_talk(cleaned, MIN_CHARS):
+        raise SummaryRejected("The model talked about the task instead of writing the summary.")
     if len(_real_text(cleaned)) < MIN_CHARS:
         if (had_text and not cleaned) or (not had_text and reasoning.strip()):
             cut = ", cut by the output limit" if finish_reason == "length" else ""

@@ -28,7 +28,10 @@ from marextui.models.types import ChatModel, ChatRequest, ModelError, Usage
 NOT_BESIDE = ("request", "third")
 """What a summary must say by itself; files, errors, tests and constraints stand beside it (context.beside)."""
 SUMMARY_TEMPERATURE = 0.1
+SAME_CHARS = 40
 CHARS_PER_TOKEN = 4
+MOST_CHARS_PER_TOKEN = 12
+"""Characters of a reply for each token of its cap beyond which nobody wrote them in that many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +152,21 @@ class Summariser:
 
     async def _read(self, task: Task, reply: Reply) -> Checked:
         """The summary in `reply`, repaired. A continuation has seen what a transcript redacts (case 137)."""
-        text = check_reply(reply.body, reply.finish_reason, bool(reply.calls), "".join(reply.reasoning))
+        return await asyncio.to_thread(self._checked, task, reply)  # some servers know no cap: megabytes may come
+
+    def _checked(self, task: Task, reply: Reply) -> Checked:
+        titles = titles_of(self.sections)
+        text = check_reply(
+            reply.body,
+            reply.finish_reason,
+            bool(reply.calls),
+            "".join(reply.reasoning),
+            sections=titles,
+            most_chars=task.cap * MOST_CHARS_PER_TOKEN,
+        )
         ends = (task.span[0].id, task.span[-1].id)
-        parsed = parse_summary(redact(text), cycle=task.cycle, sections=titles_of(self.sections), sources=ends)
-        return await asyncio.to_thread(
-            check_summary,
+        parsed = parse_summary(redact(text), cycle=task.cycle, sections=titles, sources=ends)
+        checked = check_summary(
             parsed,
             task.span,
             earlier=task.earlier,
@@ -161,3 +174,12 @@ class Summariser:
             cap_chars=task.cap * CHARS_PER_TOKEN,
             needs=self.needs,
         )
+        if not _told_by_both(parsed, checked.summary):
+            raise SummaryRejected("Nothing of what the model wrote could be kept.")
+        return checked
+
+
+def _told_by_both(written: Summary, kept: Summary) -> bool:
+    """Whether anything of the model's own is among what was kept (shortened, perhaps)."""
+    own = {i.text[:SAME_CHARS] for s in written.sections for i in s.items}
+    return any(i.text[:SAME_CHARS] in own for s in kept.sections for i in s.items)
