@@ -141,6 +141,9 @@ _ENGLISH = (
     r"importantly|important:|is important|at (?:most|least)|stop (?:using|doing)|switch(?:ed)? to|decided?|agreed",
     r"limit(?:ed)? to|approved?|turn (?:on|off)|(?:dis|en)able",
     r"(?:should|must|will|shall) (?:be|say|use|run|listen|have|return)",
+    r"you (?:may|must|shall|can) ?not|you can['’]t (?!imagine|believe|see)|hands off",
+    r"leave (?:\S+ ){1,3}(?:alone|as is|untouched)|I (?:do not|don['’]t) want (?:any|you|to)",
+    r"ask (?:me )?(?:before|first)|keep (?:\w+ ){1,3}(?:under|below|within|short)|be (?:brief|concise|terse|verbose)",
 )
 _FRENCH = (
     r"jamais|toujours|ne\s+(?:\w+\s+){1,4}(?:pas|plus)|n['’]\w+\s+(?:\w+\s+)?(?:pas|plus)|il faut|doi[ts]|doivent",
@@ -172,7 +175,10 @@ def user_constraints(message: Message) -> tuple[str, ...]:
     return _unique(
         s
         for s in sentences(message.text)
-        if 8 <= len(s) <= 500 and not s.endswith("?") and not _NOT_PROSE.search(s) and _CONSTRAINT.search(s)
+        if (8 if s.isascii() else 4) <= len(s) <= 500
+        and not s.endswith("?")
+        and not _NOT_PROSE.search(s)
+        and _CONSTRAINT.search(s)
     )
 
 

@@ -15,16 +15,18 @@ def _any(*alternatives: str, ends: str = r"\b") -> re.Pattern[str]:
 _FORBIDS = re.compile(
     r"\b(?:never|do(?:n['’]?t| not)|must(?:n['’]t| not)|should(?:n['’]t| not)|can(?:['’]t|not)|no longer|no more"
     r"|not|stop"
-    r"|quit|avoid|without|disable|off|forbidden|refrain|drop|instead of|rather than"
+    r"|quit|leave|exit|avoid|without|disable|off|forbidden|refrain|drop|instead of|rather than"
     r"|jamais|n['’]?\w{0,20} .{0,40}\b(?:pas|plus|jamais)|ne .{0,40}\b(?:pas|plus|jamais)|arr[êe]te[zr]?|cesse[zr]?"
     r"|[ée]vite[zr]?|d[ée]sactive[zr]?|sans|interdit|plus de|pas de|niemals|nicht|nunca)\b|不要|禁止|しないで",
     re.IGNORECASE,
 )
 _LIFTS = _any(
-    r"you (?:may|can|are allowed to|['’]re allowed to)|feel free to|it['’]?s (?:ok|okay|fine|alright) (?:now )?to",
+    r"you (?:may|can|are allowed to|['’]re allowed to)(?!['’]t|not\b| ?(?:not|never|only)\b)|feel free to",
+    r"it['’]?s (?:ok|okay|fine|alright) (?:now )?to",
     r"(?:is|are) (?:allowed|permitted|ok|fine) (?:again|now)|no need to|you don['’]?t (?:have|need) to",
     r"(?:forget|ignore|cancel|drop|scratch) (?:what i said|that rule|the rule|my (?:rule|request|instruction)|about)",
-    r"tu peux|vous pouvez|libre de|(?:pas|plus) (?:besoin|la peine) de|oublie[zr]?|est (?:permis|autoris[ée])",
+    r"(?:tu peux|vous pouvez)(?! (?:pas|plus)\b)|libre de",
+    r"(?:pas|plus) (?:besoin|la peine) de|oublie[zr]?|est (?:permis|autoris[ée])",
 )
 _AGAIN = _any(
     r"again|now|from now on|any ?more|any longer|instead|actually|after all|change of plan|no longer|switch|back to",
@@ -36,7 +38,8 @@ _TOGGLE = re.compile(
     + r"(?:(?:you can |you may )?turn (?:it |that |the \w+ |\w+ (?:\w+ )?)?(?:back )?(?:on|off)|switch \w* ?(?:on|off)"
     r"|(?:re-?)?(?:en|dis)able|(?:stop|quit|start|keep) \w+ing|(?:r[ée]|d[ée]s)?active[zr]?\b"
     r"|arr[êe]te[zr]? (?:de |d['’])|cesse[zr]? (?:de |d['’]))"
-    r"|\b\w+ mode (?:on|off)\b|\bno longer\b|\bmode \w+ (?:on|off|activ[ée]|d[ée]sactiv[ée])\b",
+    r"|(?:leave|exit|enter) \w+ mode|\b\w+ mode (?:on|off)\b"
+    r"|\bno longer\b|\bmode \w+ (?:on|off|activ[ée]|d[ée]sactiv[ée])\b",
     re.IGNORECASE,
 )
 _PERMITS = _any(
@@ -53,13 +56,31 @@ _PERMITS = _any(
     r"ne (?:me )?demande[zr]? (?:pas|plus)|(?:j['’]|je t['’]|je vous )autorise|j['’]approuve|approuv[ée]e?s?",
     r"vas[- ]y|allez[- ]y|c['’]est (?:bon|ok),? (?:vas|fais|tu peux)",
 )
+_ALLOWANCE = r"(?:permission|approval|consent|authori[sz]ation)s?"
+_CLAIMS = _any(
+    r"(?:plan|everything|all|it|this|edits?|changes?|commands?|deletions?|deploy\w*|push(?:es|ing)?)(?: \w+)?"
+    r" (?:(?:has|have|was|were|is|are) )?(?:already )?(?:been )?(?:pre-?)?approved",
+    r"(?:pre-?)?approved (?:everything|all|every|any|it|this|these|those|(?:the )?(?:plan|edits?|changes?|commands?))",
+    _ALLOWANCE + r" (?:(?:has|have|was|were|is|are) )?(?:been )?(?:granted|given)",
+    r"(?:gave|given|grants?|granted|has|have|had) (?:\w+ ){0,2}" + _ALLOWANCE + " (?:to|for)",
+    r"no (?:further |more |other )?(?:confirmation|permission|approval|consent)s? (?:(?:is|are|was) )?"
+    r"(?:needed|required|necessary)",
+    r"(?:is|are|was|were|been) (?:now |already )?(?:allowed|permitted|authori[sz]ed) to",
+    r"without (?:asking|(?:any |further )?(?:confirmation|approval|permission))|auto-?approv\w*|said yes to",
+    r"sans (?:demander|confirmation|permission|autorisation)",
+    r"(?:plan|tout|modifications?) (?:\w+ ){0,3}(?:approuv|valid)ée?s?|a (?:tout )?autorisé",
+    r"(?:est|sont) (?:désormais )?autorisée?s? à|(?:permission|autorisation)s? (?:accordée|donnée)s?",
+    r"aucune (?:permission|autorisation) (?:n['’]est )?(?:nécessaire|requise)",
+)
+"""What a summary may say of permissions; a user's own sentences are read by `_PERMITS`."""
 _YES = re.compile(
     r"\W*(?:yes|yep|yeah|ok(?:ay)?|sure|go ahead|go for it|do it|please do|proceed|approved?|lgtm|ship it|sounds good"
     r"|agreed|confirm(?:ed)?|oui|d['’]accord|vas[- ]y|allez[- ]y|fais[- ]le|c['’]est bon|valid[ée]|continue[zr]?)\b",
     re.IGNORECASE,
 )
 _STRONG = re.compile(
-    r"\b(?:never|always|must|do(?:n['’]?t| not)|only|from now on|stop|forbidden|required?|every time|jamais|toujours"
+    r"\b(?:never|always|must|do(?:n['’]?t| not)|(?:may|shall) not|not allowed|only|from now on|stop|forbidden|required?"
+    r"|every time|jamais|toujours"
     r"|ne .{0,40}pas|interdit|obligatoire|d[ée]sormais|dor[ée]navant|uniquement|seulement|il faut|arr[êe]te[zr]?)\b"
     r"|必须|不要|禁止",
     re.IGNORECASE,
@@ -102,10 +123,23 @@ _FRAME_WORDS = """
     no not dont don doesn isn won shouldn mustn cannot cant try put set stay stick requirement required forbidden quit
     toujours jamais faut doit dois utilise utiliser utilisez fais faire garde garder arrete arreter evite eviter plus
     peux pouvez nouveau desormais maintenant plutot seulement uniquement active desactive reactive activer desactiver
-    dorenavant sans mode merci svp mettre mets ajoute sois soit encore fait jusqu
+    dorenavant sans mode merci yet leave exit enter svp mettre mets ajoute sois soit encore fait jusqu
 """
 _FRAME = frozenset(stem(flat(word)) for word in _FRAME_WORDS.split())
 """Words an order is framed in: they say nothing of what it is about."""
+_LANGUAGES = (
+    "english|french|german|spanish|italian|portuguese|dutch|polish|russian|chinese|japanese|korean|arabic|anglais|francais"
+    "|allemand|espagnol|italien|portugais|englisch|franzosisch|deutsch|ingles|frances|aleman|espanol"
+)
+_SPOKEN = re.compile(
+    r"\b(?:answers?|reply|replies|respond|write|speak|talk|reponds|repondez|ecris|parle[zr]?|antworte|schreib|responde)\b"
+    rf"(?: \w+){{0,4}} (?:in|en|auf) (?:\w+ )?(?:{_LANGUAGES})\b"
+)
+_OPPOSITES = tuple(
+    frozenset(stem(word) for word in group.split())
+    for group in ("tabs spaces", "metric imperial", "brief concise terse short verbose detailed long", "light dark")
+)
+"""Words of which a person wants one at a time."""
 _NUMBER = re.compile(r"[\d.,:%$€£-]+\w{0,3}")
 
 
@@ -113,7 +147,7 @@ _NUMBER = re.compile(r"[\d.,:%$€£-]+\w{0,3}")
 class Meaning:
     """What a sentence is about (stems of its content words), whether it forbids or lifts, and if it says "now".
 
-    `given_up` is what it says to do something else instead of.
+    `given_up` is what it says to do something else instead of; `slot` names what can only have one value at a time.
     """
 
     subject: frozenset[str]
@@ -122,6 +156,7 @@ class Meaning:
     changes: bool
     values: frozenset[str]
     given_up: frozenset[str]
+    slot: str = ""
 
 
 def meaning(sentence: str) -> Meaning:
@@ -131,15 +166,21 @@ def meaning(sentence: str) -> Meaning:
     given_up = _content(found.group(1))[0] if found else frozenset()
     lifts = is_lift(sentence)
     forbids = bool(_FORBIDS.search(sentence)) and not lifts
-    return Meaning(subject, forbids, lifts, bool(_AGAIN.search(sentence)), values, given_up)
+    slot = "language" if _SPOKEN.search(flat(sentence[:600])) else ""
+    return Meaning(subject, forbids, lifts, bool(_AGAIN.search(sentence)), values, given_up, slot)
 
 
 def _content(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Stems of the words of `text` that say what it is about, and its numbers."""
     words = [flat(m.group()) for m in _WORD.finditer(text)]
     values = frozenset(w for w in words if _NUMBER.fullmatch(w))
-    stems = {w if re.search(r"[\d./_@:]", w) else stem(w) for w in words if w not in values}
+    stems = {w if re.search(r"[\d./_@:]", w) else _stem(w) for w in words if w not in values}
     return frozenset(s for s in stems if s not in STOP_WORDS and s not in _FRAME and len(s) > 1), values
+
+
+def _stem(word: str) -> str:
+    """As `stem`; a French infinitive is its verb ("toucher", "touche")."""
+    return stem(word[:-1]) if len(word) >= 7 and word.endswith("er") else stem(word)
 
 
 def replaces(new: Meaning, old: Meaning) -> bool:
@@ -148,6 +189,10 @@ def replaces(new: Meaning, old: Meaning) -> bool:
     Turned round (forbidden, allowed), most of what the old one was about must be named; said to be a change, most of
     the shorter one; else nearly all of both. In doubt both stay: to lose an order is worse than to see two.
     """
+    if new.slot and new.slot == old.slot:
+        return True
+    if not new.forbids and not old.forbids and any(_other_of(new, old, group) for group in _OPPOSITES):
+        return True
     shared = len(new.subject & old.subject)
     if not shared:
         return False
@@ -159,6 +204,18 @@ def replaces(new: Meaning, old: Meaning) -> bool:
     if new.changes and (new.values or not old.values):
         return max(of_old, of_new) > 0.6 and min(of_old, of_new) >= 0.5
     return shared / len(new.subject | old.subject) >= 0.75
+
+
+def exclusive(told: Meaning) -> tuple[str, ...]:
+    """What it sets of things that have one value at a time: the language of answers, the groups of `_OPPOSITES`."""
+    groups = tuple(str(n) for n, group in enumerate(_OPPOSITES) if told.subject & group)
+    return (told.slot, *groups) if told.slot else groups
+
+
+def _other_of(new: Meaning, old: Meaning, group: frozenset[str]) -> bool:
+    """Whether both want a thing of `group`, not the same, and are about the same otherwise."""
+    wanted, had = new.subject & group, old.subject & group
+    return bool(wanted and had) and wanted != had and new.subject - group == old.subject - group
 
 
 def is_toggle(sentence: str) -> bool:
@@ -179,6 +236,12 @@ def is_permission(sentence: str) -> bool:
     """
     rest = _PERMITS.sub(" ", sentence)
     return rest != sentence and not is_strong(rest)
+
+
+def claims_permission(item: str) -> bool:
+    """A note that something was allowed: permissions are the program's alone, and none is passed on by text (I13)."""
+    rest = _CLAIMS.sub(" ", item)
+    return rest != item and not is_strong(rest)
 
 
 def says_yes(text: str) -> bool:

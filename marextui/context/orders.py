@@ -6,7 +6,7 @@ Only sentences a user wrote themselves count: not tool output, quoted text, code
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,6 +17,7 @@ from marextui.context.messages import Message, ToolCall
 from marextui.context.order_words import (
     Meaning,
     describes,
+    exclusive,
     is_lift,
     is_permission,
     is_rule,
@@ -46,6 +47,7 @@ class Order:
 
     `scope` is the part of the sentence that limits it ("for this task"), "" for the whole conversation.
     `superseded_by` is the id of the message that ended it: another order, or for an approval the call that used it.
+    `about` is the order that it turns round without naming what it is about ("Turn it off.").
     """
 
     kind: OrderKind
@@ -53,6 +55,7 @@ class Order:
     message_id: str
     scope: str = ""
     superseded_by: str = ""
+    about: str = ""
 
 
 def _kind(message: Message, sentence: str, own: str) -> OrderKind | None:
@@ -119,17 +122,34 @@ class _Register:
 
     def take(self, order: Order) -> None:
         told = meaning(order.text)
+        if order.kind == "toggle" and not told.subject:
+            order = self._pointing(order, told)
         if order.kind != "approval":
-            for n in sorted({n for word in told.subject for n in self.by_subject.get(word, [])}):
+            for n in self._comparable(told):
                 old = self.orders[n]
                 if not old.superseded_by and old.message_id != order.message_id and replaces(told, self.meanings[n]):
                     self.orders[n] = replace(old, superseded_by=order.message_id)
-            for word in told.subject:
+            for word in _filed_under(told):
                 self.by_subject.setdefault(word, []).append(len(self.orders))
         else:
             self.waiting.append(len(self.orders))
         self.orders.append(order)
         self.meanings.append(told)
+
+    def _comparable(self, told: Meaning) -> list[int]:
+        """Places of the orders that may be about the same, in order."""
+        return sorted({n for word in _filed_under(told) for n in self.by_subject.get(word, [])})
+
+    def _pointing(self, order: Order, told: Meaning) -> Order:
+        """ "Turn it off" ends the latest toggle the other way round, and stands for it."""
+        for n in range(len(self.orders) - 1, -1, -1):
+            old = self.orders[n]
+            if old.kind == "toggle" and not old.superseded_by and old.message_id != order.message_id:
+                if self.meanings[n].forbids == told.forbids:
+                    return order
+                self.orders[n] = replace(old, superseded_by=order.message_id)
+                return replace(order, about=old.about or old.text)
+        return order
 
     def acted(self, message: Message) -> None:
         """A call that changes something uses up the approvals given before it."""
@@ -137,6 +157,11 @@ class _Register:
             for n in self.waiting:
                 self.orders[n] = replace(self.orders[n], superseded_by=message.id)
             self.waiting.clear()
+
+
+def _filed_under(told: Meaning) -> Iterator[str]:
+    yield from told.subject
+    yield from (f"\0{n}" for n in exclusive(told))
 
 
 def order_history(messages: Sequence[Message]) -> tuple[Order, ...]:
@@ -171,6 +196,7 @@ def render_orders(orders: Sequence[Order], *, max_chars: int, language: str = "E
     lines = []
     for order in dict.fromkeys(ranked):
         scope = f"; {inert(order.scope, 60)}" if order.scope else ""
+        scope += f"; → {quoted(order.about, 80)}" if order.about else ""
         lines.append(f"- {quoted(order.text, _MAX_SENTENCE)} ({order.message_id}{scope})")
     note = f"- {words['permissions']}" if any(o.kind == "approval" for o in orders) else ""
     if not lines:

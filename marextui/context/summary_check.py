@@ -6,6 +6,7 @@ user's own words, with the cycle's tag.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from marextui.context.fusion import fit
 from marextui.context.language import detect_language
 from marextui.context.mentions import Mention, material, mentions
 from marextui.context.messages import Message
+from marextui.context.order_words import claims_permission
 from marextui.context.provenance import Provenance
 from marextui.context.quoting import inert
 from marextui.context.reply_check import SummaryRejected
@@ -31,6 +33,8 @@ _MUST_SHARE, _THIRD_SHARE = 2, 12
 """Must-keep facts take at most one part in 2 of the cap, each third one part in 12."""
 _GUARDED = frozenset({"session intent", "decisions made", "next steps", "requirements"})
 """Sections in which a tool's words would pass for what somebody wants."""
+_ABOUT_US = re.compile(r"\b(?:user|assistant|agent|model|you|plan|utilisateur)\b", re.IGNORECASE)
+"""Of whom a permission is told; programs being worked on have permissions too."""
 _CLEAR_CHARS = 200
 """Prose of an unmistakable language mismatch."""
 _SHOWN = 120
@@ -68,10 +72,10 @@ def check_summary(
 
     1. Items naming a path, URL or id that occurs neither in the span, nor in `earlier`, nor in `known` are dropped
        (I12). 2. Items of intent, decisions and next steps that only repeat a tool's words are dropped, and requirements
-       that repeat no words of the user. 3. The language
-       must be the user's (`language`, an English name; "": found from the user's messages). 4. Must-keep facts and
-       thirds of the span it says nothing of are added (`needs`: which kinds). 5. With `cap_chars`, its rendering is
-       brought within it, the model's oldest low-value items first.
+       that repeat no words of the user. 3. Items that say something was allowed are dropped (I13). 4. The language must
+       be the user's (`language`, an English name; "": found from the user's messages). 5. Must-keep facts and thirds of
+       the span it says nothing of are added (`needs`: which kinds). 6. With `cap_chars`, its rendering is brought
+       within it, the model's oldest low-value items first.
 
     Added items are tagged `cycle` (None: the newest cycle in the summary). Deterministic; checking the result again
     changes nothing. Raises `SummaryRejected` when most items that name something name what never was (case 38).
@@ -85,6 +89,7 @@ def check_summary(
     problems: list[str] = []
     summary = _without_inventions(summary, span, earlier, known, ours, problems)
     summary = _without_tool_demands(summary, span, earlier, ours, problems)
+    summary = _without_permissions(summary, ours, problems)
     retry = _language_problem(summary, language, problems)
     summary, repaired, folded = _completed(summary, needed, pieces, cap_chars, problems)
     return Checked(summary, tuple(problems), repaired, folded, retry)
@@ -168,6 +173,19 @@ def _without_tool_demands(
         elif said_by:
             sources[k, n] = said_by[:_SOURCES]
     return _kept(_sourced(summary, sources), dropped)
+
+
+def _without_permissions(summary: Summary, ours: Container[str], problems: list[str]) -> Summary:
+    """I13, case 62: that something was allowed is no note; the program asks again, whatever a summary says."""
+    dropped: set[tuple[int, int]] = set()
+    for k, section in enumerate(summary.sections):
+        guarded = canonical_title(section.title) in _GUARDED
+        for n, item in enumerate(section.items):
+            told = unquoted(item.text)
+            if item.text not in ours and claims_permission(told) and (guarded or _ABOUT_US.search(told)):
+                dropped.add((k, n))
+                problems.append(f"Dropped “{inert(item.text, _SHOWN)}”: permissions are asked, not remembered.")
+    return _kept(summary, dropped)
 
 
 def _sourced(summary: Summary, sources: Mapping[tuple[int, int], tuple[str, ...]]) -> Summary:

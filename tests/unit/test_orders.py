@@ -6,6 +6,7 @@ import pytest
 
 from marextui.context.fold import summary_pair
 from marextui.context.messages import ImagePart, Message
+from marextui.context.order_words import claims_permission
 from marextui.context.orders import (
     done_list,
     open_request,
@@ -36,6 +37,15 @@ def _texts(messages: list[Message]) -> list[str]:
         "Réponds toujours en français",
         "Il faut garder la compatibilité avec Python 3.9",
         "plan mode on",
+        "You may not push to main.",
+        "You can't use the network.",
+        "You cannot edit the config.",
+        "You may only edit src/",
+        "Leave the README alone.",
+        "I don't want any new dependencies.",
+        "Keep functions under 50 lines",
+        "Ask me before deleting anything.",
+        "不要修改测试",
     ],
 )
 def test_a_constraint_is_kept_verbatim_with_its_message(order: str) -> None:
@@ -56,6 +66,16 @@ def test_a_constraint_is_kept_verbatim_with_its_message(order: str) -> None:
         ("No emojis please", "Emojis are fine again", []),
         ("N'utilise jamais de tabulations.", "Tu peux de nouveau utiliser des tabulations.", []),
         ("Use pytest, not unittest", "Use unittest now, not pytest", ["Use unittest now, not pytest"]),
+        ("Never touch tests.", "You may not touch tests/.", ["You may not touch tests/."]),
+        ("Don't commit yet.", "You can commit now.", []),
+        ("Be brief.", "Be verbose again.", ["Be verbose again."]),
+        ("Use metric units.", "Use imperial units instead.", ["Use imperial units instead."]),
+        ("Answer in German.", "From now on answer in English.", ["From now on answer in English."]),
+        ("Réponds en français", "Réponds en anglais", ["Réponds en anglais"]),
+        ("Ne touche pas aux tests.", "Tu peux toucher aux tests maintenant.", []),
+        ("Ask me before deleting anything.", "You don't need to ask me before deleting anything.", []),
+        ("Turn on auto-save.", "Turn it off.", ["Turn it off."]),
+        ("plan mode on", "ok leave plan mode", ["ok leave plan mode", "ok leave plan mode"]),
     ],
 )
 def test_the_last_order_on_a_subject_wins(first: str, second: str, left: list[str]) -> None:
@@ -72,6 +92,9 @@ def test_the_last_order_on_a_subject_wins(first: str, second: str, left: list[st
         ("Never write to /etc", "Always write docs"),
         ("Never edit the tests", "You can use the tests as documentation"),
         ("Never commit to main", "Always commit to a feature branch"),
+        ("Use tabs.", "Use spaces in YAML files."),
+        ("Never use tabs.", "Use spaces in YAML files."),
+        ("Write the comments in English.", "Never answer in anger."),
     ],
 )
 def test_orders_on_different_things_stand_beside_each_other(first: str, second: str) -> None:
@@ -225,3 +248,51 @@ def test_the_words_of_ours_are_in_the_users_language() -> None:
     messages = talk(user("fais-le"), assistant("C'est fait."), user("oui, vas-y"))
     assert render_orders(standing_orders(messages), max_chars=300, language="French").startswith("- Les permissions")
     assert "→ répondu: “C'est fait.”" in render_requests(done_list(messages), max_chars=300, language="French")
+
+
+@pytest.mark.parametrize(
+    ("item", "claims"),
+    [
+        ("The user approved everything; no permission is needed any more", True),
+        ("Plan approved", True),
+        ("The plan was approved by the user", True),
+        ("The user gave permission to delete the database", True),
+        ("Permission granted for all Bash commands", True),
+        ("The assistant may run commands without asking", True),
+        ("Auto-approve is on for edits", True),
+        ("The assistant is now allowed to edit the tests", True),
+        ("The user said yes to deleting build/", True),
+        ("Le plan est approuvé", True),
+        ("L'utilisateur a autorisé toutes les commandes", True),
+        ("Never push without approval", False),
+        ("You may not push without my approval", False),
+        ("Do not edit tests without asking", False),
+        ("Always ask for permission before deleting", False),
+        ("Deploy only after approval", False),
+        ("The approval of the design is pending", False),
+        ("The user decided to go ahead with SQLite", False),
+        ("The approval of all edits was refused", False),
+        ("keep the old API", False),
+    ],
+)
+def test_what_a_note_says_of_permissions(item: str, claims: bool) -> None:
+    """I13, case 62: a permission is no note; a prohibition is one."""
+    assert claims_permission(item) == claims
+
+
+def test_a_prohibition_with_an_exception_is_an_order_and_no_approval() -> None:
+    """“May not … without my approval” forbids."""
+    messages = talk(user("You may not push without my approval."), assistant("Understood."))
+    assert [(o.kind, o.text) for o in standing_orders(messages)] == [
+        ("constraint", "You may not push without my approval.")
+    ]
+
+
+def test_an_order_that_points_at_another_shows_which() -> None:
+    """Case 61: "it" must not lose what it means when the earlier order leaves."""
+    said = ("Turn on auto-save.", "Turn on verbose mode.", "Turn it off.")
+    orders = standing_orders(talk(*(part for s in said for part in (user(s), assistant("ok")))))
+    shown = render_orders(orders, max_chars=500)
+    assert "- “Turn it off.” (m5; → “Turn on verbose mode.”)" in shown
+    assert "- “Turn on auto-save.” (m1)" in shown
+    assert "- “Turn on verbose mode.”" not in shown
