@@ -22,6 +22,10 @@ MODELS = 200
 TRUNCATED_SHARE = 0.6
 TRUNCATED_FROM = 2_000
 """A report below this share of an estimate above this many tokens: the server cut the prompt (case 93)."""
+LEAST_WINDOW = 1_024
+"""A smaller count is no window: then it is that of a part, not of what was left after a cut."""
+CERTAIN_SHARE = 0.8
+"""A count that is to the token what servers keep of a window, and below this share of the estimate, is a cut."""
 
 
 def clamped(factor: float) -> float:
@@ -42,17 +46,31 @@ def raised(factor: float, measured: int, estimated: int) -> float:
     return factor if estimated <= 0 else clamped(max(factor, factor * measured / estimated))
 
 
-def cut_silently(measured: int, estimated: int, window: int | None) -> bool:
+def implausible(measured: int, estimated: int) -> bool:
+    """Whether `measured` is far too little for about `estimated` tokens of text: cut, or counted in part."""
+    return estimated > TRUNCATED_FROM and measured < TRUNCATED_SHARE * estimated
+
+
+def cut_silently(measured: int, estimated: int, window: int | None, *, counted: int = 0) -> bool:
     """Whether a server that reports `measured` prompt tokens has cut a prompt of about `estimated` tokens (case 93).
 
-    `estimated` is the plain estimate of the text alone, without factor and images: both may be far too high. Far less
-    than that, or exactly what a server keeps that drops the older half of its window, while the prompt was longer.
+    `estimated` is the plain estimate of the text alone, without factor and images: both may be far too high. A cut
+    shows as exactly what servers keep of a window (all of it, or half of it and two), or as far below the estimate.
+    The latter may also be a server that counts only what its cache did not hold: so not when it has once counted more
+    of this conversation (`counted`).
     """
-    if measured <= 0:
+    if measured < LEAST_WINDOW or estimated <= measured * 1.05:
         return False
-    if estimated > TRUNCATED_FROM and measured < TRUNCATED_SHARE * estimated:
+    if window is not None and measured in (window, window // 2 + 2):
         return True
-    return window is not None and measured == window // 2 + 2 and estimated > measured * 1.05
+    if measured < CERTAIN_SHARE * estimated and _whole_or_half(measured):
+        return True
+    return implausible(measured, estimated) and counted <= measured * 1.1
+
+
+def _whole_or_half(measured: int) -> bool:
+    """Whether a window of a usual size (a power of two) leaves exactly so many tokens after a cut."""
+    return any(n & (n - 1) == 0 for n in (measured, 2 * (measured - 2)) if n >= 2 * LEAST_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)

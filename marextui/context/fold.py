@@ -74,6 +74,8 @@ class Conversation:
     """True between a turn's opening and its end. An unanswered call at the end is then still being answered."""
     measured: UsageMeasured | None
     """The provider's last count, None once its prefix was rewritten (compaction, omission); an undo brings it back."""
+    counted: dict[str, int]
+    """The longest prompt each model's server has counted in this conversation, in tokens."""
     turns: list[TurnClosed]
     """Every turn that ended, in order."""
     files: dict[str, FileSeen]
@@ -92,6 +94,7 @@ class Conversation:
         self.turn = 0
         self.open_turn = False
         self.measured = None
+        self.counted = {}
         self.turns = []
         self.files = {}
         self._redacted: set[str] = set()  # paths of files the log shows with placeholders
@@ -165,6 +168,7 @@ class Conversation:
                 self.turns.append(entry)
             case UsageMeasured():
                 self.measured = entry
+                self.counted[entry.model] = max(entry.prompt_tokens, self.counted.get(entry.model, 0))
                 self._measured_at = len(self.messages)
             case FilesSeen():
                 self._seen(entry)

@@ -188,6 +188,17 @@ class Reducer:
         if count > keep and (starts or count > 2 * keep):
             await self.omitter.replace(self.session, ladder.old_images(keep), turn, "images")
 
+    async def spare_images(self, turn: int) -> None:
+        """A server refused a picture: the older ones become descriptions, the next time those just sent as well.
+
+        Else the picture would stand in every later request, and none would be answered any more.
+        """
+        old = self.ladder(turn).old_images()
+        pieces = old or self.ladder(turn).newest_payloads()
+        if await self.omitter.replace(self.session, pieces, turn, "images") and not old:
+            text = "The server does not take the newest pictures: the model gets a description instead."
+            self.bus.emit(Notice("warning", text, "They are kept; a model that takes pictures can be chosen (/model)."))
+
     async def lighten(self, turn: int, excess: int) -> None:
         """Free `excess` bytes: images oldest first, then bulk anywhere, the pictures of the newest request last (case
         102)."""

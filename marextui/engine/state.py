@@ -166,6 +166,19 @@ class EngineState:
         if told:
             self.bus.emit(Notice("info", f"The server says its window is {tokens} tokens; the budget follows it."))
 
+    def window_held(self, tokens: int) -> None:
+        """The server took a prompt of so many tokens: what was learned of a smaller window was wrong."""
+        if self.learned is not None and tokens > self.learned:
+            learned, self.learned = self.learned, None
+            self.settle_window(self.control.connection)
+            text = f"The server took a prompt of {tokens} tokens: its window is not {learned} tokens, as it seemed."
+            self.bus.emit(Notice("info", text, "The budget follows what the server or the settings say again."))
+
+    @property
+    def model(self) -> str:
+        """The name of the model in use, "" for none."""
+        return self.control.choice.name if self.control.choice else ""
+
     async def load_calibration(self) -> None:
         """What earlier runs have learned of models (case 91); a file that cannot be read is learned anew."""
         if self.calibration_file is None or self._saved_factors is not None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from marextui.context.bulk import MEGABYTE
-from marextui.context.calibration import cut_silently, raised
+from marextui.context.calibration import raised
 from marextui.context.entries import MessageAdded, Trigger, TurnEnd, UsageMeasured
 from marextui.context.messages import Message
 from marextui.context.validate import violations
 from marextui.engine.assembly import Limits, summary_extra, turn_request
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
+from marextui.engine.counting import Counting
 from marextui.engine.events import Notice, StepRefused, StepStarted, StreamDropped
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.omitter import Omitter
@@ -27,6 +28,7 @@ from marextui.engine.reply import Reply
 from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
 from marextui.models.types import ChatModel, ChatRequest, ModelError, Usage
+from marextui.models.usage import with_cache
 
 MAX_REDUCTIONS = 2
 """Most times one step is sent again after a server found it too large; each time smaller (B17, case 43)."""
@@ -49,6 +51,11 @@ class Host(Protocol):
     def why_not(self, reading: Reading) -> str: ...
 
     def window_learned(self, tokens: int, *, told: bool = True) -> None: ...
+
+    def window_held(self, tokens: int) -> None: ...
+
+    @property
+    def model(self) -> str: ...
 
     async def calibrated(self) -> None: ...
 
@@ -271,8 +278,10 @@ class TurnRunner:
         """
         if problem.kind == "overflow":
             await self._shrink_tokens(turn, problem, reductions)
-        elif problem.status == 413:
+        elif problem.about == "bytes" or problem.status == 413:
             await self.reducer.lighten(turn, self.meter.weigh(self.session, self.host.system_part()) // 2)
+        elif problem.about == "images":
+            await self.reducer.spare_images(turn)
         else:
             return False
         return self._request(self.host.system_part(), may_call=True).messages != sent.messages
@@ -302,17 +311,17 @@ class TurnRunner:
             return
         await self.reducer.fit(turn, room)
 
-    def _estimate(self, part: SystemPart, history: Sequence[Message] | None = None) -> int:
-        """Tokens of the whole request with `history` (None: the next one) by our own count."""
+    def _estimate(self, part: SystemPart) -> int:
+        """Tokens of the whole next request by our own count."""
         ledger = self.session.ledger
         tools = ledger.tools(part.tools) if part.tools else 0
-        sent = self.session.history() if history is None else history
-        return sum(map(ledger.text, part.texts)) + ledger.messages(sent) + tools
+        return sum(map(ledger.text, part.texts)) + ledger.messages(self.session.history()) + tools
 
     async def _ask(self, request: ChatRequest, turn: int, part: SystemPart, may_call: bool) -> Message | None:
         """Send one request and log what it gives. Raises `ModelError`; text that arrived before an error is kept."""
         reply = self._reply = Reply(self.ids.new("m"), turn, self.bus)
         history = self.session.history()
+        counting = Counting(self.session, self.meter, self.host, self.bus, part)
         sent_at = self.clock.monotonic()
         self.bus.enter("connecting")
         try:
@@ -324,6 +333,8 @@ class TurnRunner:
         except (ModelError, asyncio.CancelledError):
             await self._keep_partial(reply)
             raise
+        if reply.usage is not None:
+            reply.usage = with_cache(reply.usage, counting.plain)
         self.totals.add(reply.usage)
         speed = reply.timings.get("predicted_per_second")
         self.totals.predicted_per_second = speed if speed else self.totals.predicted_per_second
@@ -341,38 +352,12 @@ class TurnRunner:
                 "Ask again more narrowly, or raise max_tool_rounds.",
             )
         await self.session.append(MessageAdded(message))
-        if self._measure(reply, history, part) and reply.usage is not None and reply.usage.inp:
+        if counting.learn(reply.usage) and reply.usage is not None and reply.usage.inp:
             await self.host.calibrated()
             await self.session.append(
-                UsageMeasured(history[-1].id if history else "", reply.usage.inp, reply.usage.out or 0, "")
+                UsageMeasured(history[-1].id if history else "", reply.usage.inp, reply.usage.out or 0, self.host.model)
             )
         return message
-
-    def _measure(self, reply: Reply, history: tuple[Message, ...], part: SystemPart) -> bool:
-        """Learn from what the provider counted: the factor of the estimate, cached and computed tokens (M39).
-
-        False when the count is that of a prompt the server has cut without a word: then the window it really has is
-        learned instead, and people are told that the answer lacks the beginning (case 93).
-        """
-        usage = reply.usage
-        if usage is None or usage.inp is None:
-            self.meter.cached = self.meter.computed = None
-            return False
-        self.meter.cached = usage.cache_read
-        self.meter.computed = usage.computed
-        ledger = self.session.ledger
-        plain = sum(map(ledger.plain_text, part.texts)) + sum(ledger.plain(m) for m in history)
-        if cut_silently(usage.inp, plain, self.meter.window.tokens):
-            text = (
-                f"The server saw {usage.inp} tokens of a prompt of about {plain}: it cut the rest off without saying "
-                f"so, and this answer may lack what stood there. Its window is taken to be {usage.inp} tokens from now."
-            )
-            hint = "Load the model with a larger context (num_ctx, --ctx-size), or set `window` to what it has."
-            self.bus.emit(Notice("warning", text, hint))
-            self.host.window_learned(usage.inp, told=False)
-            return False
-        ledger.learn(usage.inp, self._estimate(part, history))
-        return True
 
     async def _keep_partial(self, reply: Reply) -> None:
         """Log the text that had arrived: nothing a person has read may vanish."""

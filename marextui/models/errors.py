@@ -16,10 +16,28 @@ _QUOTE = 300
 _OVERFLOW = re.compile(
     r"exceed_context_size_error|exceeds? the available context size|context[_ ]length[_ ]exceeded"
     r"|maximum context length|prompt is too long|input token count.{0,40}exceeds|too many tokens|context window"
-    r"|prompt contains .{0,40}tokens"
-    r"|exceeds? the (?:model'?s? )?(?:maximum )?context|longer than the (?:model'?s? )?context",
+    r"|prompt contains .{0,40}tokens|exceeds? (?:the )?(?:model'?s? )?(?:maximum )?(?:context|model length)"
+    r"|(?:longer|greater) than the (?:model'?s? )?(?:maximum )?(?:context|model length)|context (?:the )?overflow"
+    r"|maximum (?:prompt|model|allowed|sequence) length|max_seq_len|input is too long|reduce the length of"
+    r"|tokens_limit_reached|max size: \d+ tokens|must be <= \d+|must have less than \d+ tokens"
+    r"|input length .{0,60}exceeds?|request \(\d+\) exceeds",
     re.IGNORECASE | re.DOTALL,
 )
+_BYTES = re.compile(
+    r"(?:request|payload|entity|body|content)[\s_.-]{0,3}(?:entity |body |size |is |was |length )*too[\s_.]?large"
+    r"|request exceeds the maximum size|(?:body|request|content.length).{0,40}exceed\w* .{0,40}"
+    r"(?:\d ?[kmg]i?b\b|bytes|size limit|maximum size)|maximum (?:request|body|payload) size",
+    re.IGNORECASE,
+)
+"""The request has too many bytes; that is not a matter of tokens (case 105)."""
+_IMAGES = re.compile(
+    r"image.{0,80}(?:too (?:large|big|many)|exceeds?|larger than|not supported|unsupported|invalid|could not be)"
+    r"|(?:too many|at most \d+|could not process|cannot process|unable to process|unsupported|invalid)[ \w]{0,20} image"
+    r"|does(?: not|n't) (?:support|accept|take) (?:image|vision|multimodal)|no (?:image|vision) support|mmproj"
+    r"|image_url.{0,60}(?:not|only|unsupported|invalid)|unknown variant .?image_url|not a (?:multimodal|vision) model",
+    re.IGNORECASE,
+)
+"""A picture is in the way: its size, their number, or that the model takes none (neighbours of case 102)."""
 _RATE = re.compile(
     r"rate[_ -]?limit|tokens per (?:min|hour|day)|requests per (?:min|hour|day)|\b[tr]p[md]\b|insufficient_quota|quota"
     r"|too many requests|resource_exhausted",
@@ -39,12 +57,29 @@ _WINDOW_NUMBERS = tuple(
         rf"{_NUMBER} tokens > {_NUMBER} maximum",
         rf"maximum number of tokens(?: allowed)?(?: is)?[ (:]*{_NUMBER}",
         rf"context window (?:of|is|size)?\s*\(?{_NUMBER}",
+        rf"context length of only {_NUMBER}",
+        rf"maximum (?:model|prompt|allowed|sequence) length (?:of|is|\()\s*{_NUMBER}",
+        rf"max_seq_len (?:of )?{_NUMBER}",
+        rf"tokens? {_NUMBER} > {_NUMBER}",
+        rf"exceed context limit: .{{0,40}}> {_NUMBER}",
+        rf"max size: {_NUMBER}",
+        rf"must be <= {_NUMBER}",
+        rf"must have less than {_NUMBER}",
+        rf"cannot exceed {_NUMBER}",
+        rf"exceeds \({_NUMBER}\)",
     )
 )
 _PROMPT_NUMBERS = tuple(
     re.compile(p, re.IGNORECASE | re.DOTALL)
     for p in (
-        rf"request \({_NUMBER} tokens\)",
+        rf"request \({_NUMBER}(?: tokens)?\)",
+        rf"exceed context limit: {_NUMBER} \+",
+        rf"prompt \(length {_NUMBER}\)",
+        rf"input length \({_NUMBER} tokens\)",
+        rf"contains {_NUMBER} tokens",
+        rf"prompt length {_NUMBER}",
+        rf"requested tokens \({_NUMBER}\)",
+        rf"given: {_NUMBER}",
         rf"{_NUMBER} in the messages",
         rf"{_NUMBER} (?:tokens )?(?:of text|in your prompt|in the prompt|from the input|input tokens)",
         rf"{_NUMBER} tokens > ",
@@ -123,6 +158,17 @@ def classify(
             hint=f"Retry later.{wait} If it stays, look at the quota and credit of the account.",
             status=status,
         )
+    if _BYTES.search(everything) and status in {None, 400, 413, 422, 500}:
+        kind, message, hint = _by_status(413, everything, in_stream)
+        return ModelError(kind, message + told, hint=hint, status=status, about="bytes")
+    if _IMAGES.search(everything) and status in {None, 400, 404, 413, 415, 422, 500}:
+        return ModelError(
+            "bad_request",
+            f"The server does not take a picture of the conversation.{told}",
+            hint="Another model may take it; smaller or fewer pictures may do.",
+            status=status,
+            about="images",
+        )
     if _TEMPLATE.search(everything):
         return ModelError(
             "template",
@@ -131,7 +177,7 @@ def classify(
             status=status,
         )
     kind, message, hint = _by_status(status, everything, in_stream)
-    return ModelError(kind, message + told, hint=hint, status=status)
+    return ModelError(kind, message + told, hint=hint, status=status, about="bytes" if status == 413 else "")
 
 
 def _by_status(status: int | None, text: str, in_stream: bool) -> tuple[ErrorKind, str, str]:
@@ -155,7 +201,7 @@ def _by_status(status: int | None, text: str, in_stream: bool) -> tuple[ErrorKin
     if status == 413:
         return (
             "bad_request",
-            "The request has too many bytes for the server (413); that is not a matter of tokens.",
+            "The request has too many bytes for the server; that is not a matter of tokens.",
             "Images and very long outputs weigh most; a proxy in between may have a limit of its own.",
         )
     if status is not None and 300 <= status < 400:

@@ -22,6 +22,9 @@ class Usage:
     cache_read: int | None = None
     cache_write: int | None = None
     reasoning: int | None = None
+    cached_apart: int | None = field(default=None, compare=False)
+    """Cached tokens as told when they are more than the input told: some servers leave the cache out of the input, and
+    some count wrongly. `inp` and `cache_read` are clamped; who knows the size of the prompt can tell which it was."""
 
     @property
     def computed(self) -> int | None:
@@ -101,7 +104,8 @@ ErrorKind = Literal[
 class ModelError(Exception):
     """A model call failed. `message` says what happened, `hint` what to do; both are plain text, not yet sanitised.
 
-    `n_ctx` and `n_prompt` are tokens, given when an overflow names them (M4).
+    `n_ctx` and `n_prompt` are tokens, given when an overflow names them (M4). `about` says what of a request was in the
+    way when it was not its tokens: its bytes, or its pictures (cases 102, 105).
     """
 
     def __init__(
@@ -113,6 +117,7 @@ class ModelError(Exception):
         status: int | None = None,
         n_ctx: int | None = None,
         n_prompt: int | None = None,
+        about: Literal["", "bytes", "images"] = "",
     ) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
@@ -121,6 +126,7 @@ class ModelError(Exception):
         self.status = status
         self.n_ctx = n_ctx
         self.n_prompt = n_prompt
+        self.about: Literal["", "bytes", "images"] = about
 
 
 class ChatModel(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from marextui.models.lenient import as_float, as_int, as_positive, at
 from marextui.models.types import Usage
@@ -91,11 +92,21 @@ def usage_from(raw: object, timings: object = None) -> Usage | None:
     if read is None:
         read = cache_n
 
-    inp = as_positive(inp)
-    if inp is not None and read is not None:
-        read = min(read, inp)
-    usage = Usage(inp=inp, out=out, cache_read=read, cache_write=write, reasoning=reasoning)
+    inp, apart = as_positive(inp), None
+    if inp is not None and read is not None and read > inp:
+        read, apart = inp, read
+    usage = Usage(inp, out, read, write, reasoning, apart)
     return None if usage == Usage() else usage
+
+
+def with_cache(usage: Usage, prompt: int) -> Usage:
+    """`usage` of a prompt of about `prompt` tokens, the cache counted in where the server left it out (case 89)."""
+    if usage.inp is None or usage.cached_apart is None:
+        return usage
+    total = usage.inp + usage.cached_apart
+    if abs(total - prompt) >= abs(usage.inp - prompt):
+        return usage
+    return replace(usage, inp=total, cache_read=usage.cached_apart, cached_apart=None)
 
 
 def timings_from(raw: object) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from marextui.context.budget import Window
 from marextui.context.entries import Record
 from marextui.context.messages import Message
+from marextui.context.tokens import CountText
 from marextui.context.validate import violations
 from marextui.engine.api import NEW
 from marextui.engine.build import Parts, assemble
@@ -76,6 +77,7 @@ class Rig:
     seen: SeenFiles | None = None
     log: LogStore | None = None
     quota_mb: int = 512
+    count: CountText = four
 
     def __post_init__(self) -> None:
         self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
@@ -99,7 +101,7 @@ class Rig:
             journal=self.journal,
             box=self.tools,
             titles=PlainTitles(),
-            count=four,
+            count=self.count,
             clock=self.clock,
             ids=self.ids,
             calibration=self.calibration,
