@@ -87,12 +87,12 @@ def _why_anew(view: ProjectView, moment: Moment) -> str:
     """
     if view.snapshot is None:
         return FIRST
+    if view.stale:
+        return STALE_WORDS[view.stale]
     known = dict(view.snapshot.basis)
     changed = [name for name, digest in moment.basis if known.get(name) != digest]
     if changed:
         return f"{' and '.join(changed)} changed"
-    if view.stale:
-        return STALE_WORDS[view.stale]
     if moment.restarted and (view.updates or view.announced != moment.live):
         return RESTART
     return ""

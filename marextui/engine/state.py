@@ -105,6 +105,7 @@ class EngineState:
     _calibrated_for: str | None = None
     _purged_at: float = 0.0
     _warned: set[str] = field(default_factory=set)
+    _cycle: int = 0
 
     @property
     def session(self) -> Session:
@@ -239,7 +240,14 @@ class EngineState:
 
     async def settle_project(self, turn: int) -> bool:
         """Decide what the next request tells of the project, once the view is as it will be sent; True when that
-        changed the view. Raises `StoreError`."""
+        changed the view. Raises `StoreError`.
+
+        What a compaction has added to memory is read at once: the prompt changes from its beginning now, so that it
+        need not change again with the next turn (I7).
+        """
+        if self._cycle != self.session.conversation.cycle:
+            self._cycle = self.session.conversation.cycle
+            await self.refresh_memory()
         choice = self.control.choice
         if choice is None or not self.session.conversation.messages:
             return False
@@ -371,6 +379,7 @@ class EngineState:
         await self.load_calibration()
         self.compactor.opened(self.session.id)
         self.project.opened()
+        self._cycle = self.session.conversation.cycle
         self.permissions.granted.clear()
         if self.runner.seen is not None:
             self.runner.seen.load(self.session.conversation.files.values())
