@@ -19,6 +19,8 @@ from marextui.context.recording import Recording, RecordingError, read_recording
 from marextui.context.sanitise import one_line
 from marextui.context.shapes import SHAPES
 from marextui.context.strategy_names import STRATEGY_NAMES
+from marextui.context.trigger_names import CHOSEN_TRIGGERS
+from marextui.context.triggers import chosen_trigger
 from marextui.engine.build import build_hub
 from marextui.engine.replay import ReplayOptions, ReplayOutcome, replay
 from marextui.models.tokenizer import load_counter
@@ -40,6 +42,7 @@ def replay_main(arguments: Sequence[str]) -> int:
             reserve=None if options.reserve is None else _reserve(options.reserve),
             compact_at=check_compact_at(options.compact_at, key="--compact-at"),
             strategy=options.strategy,
+            trigger=chosen_trigger(options.trigger),
             questions=_questions(options.ask),
             shape=options.shape,
         )
@@ -65,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--reserve", metavar="N", help="tokens kept for the answer (default: min(4096, window/4))")
     parser.add_argument("--compact-at", metavar="X", default="0.65", help="share of the budget (default 0.65)")
     parser.add_argument("--strategy", choices=STRATEGY_NAMES, default="anchored")
+    parser.add_argument("--trigger", choices=CHOSEN_TRIGGERS, default="threshold")
     parser.add_argument("--summarizer", choices=("offline", "model"), default="offline")
     parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
     parser.add_argument("--view", metavar="FILE", help="write the last view, one message a line")

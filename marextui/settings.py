@@ -19,6 +19,7 @@ import tomli_w
 
 from marextui.context.sections import SECTIONS
 from marextui.context.strategy_names import StrategyName
+from marextui.context.trigger_names import KEEP_TURNS, SLIDE_BY, ChosenTrigger, CompactBase
 from marextui.private_files import ensure_private, write_private
 from marextui.settings_schema import BY_NAME, SCHEMA, SWITCHES, Refused, Setting, from_env, from_toml
 from marextui.settings_toml import Layout, layout
@@ -35,6 +36,10 @@ class Settings:
     max_output: int | None = None
     compact_at: float = 0.65
     auto_compress: bool = True
+    compact_base: CompactBase = "budget"
+    compact_trigger: ChosenTrigger = "threshold"
+    keep_turns: int = KEEP_TURNS
+    slide_by: int = SLIDE_BY
     compact_strategy: StrategyName = "anchored"
     summary_sections: tuple[str, ...] = SECTIONS
     beside_tokens: int | None = None

@@ -12,6 +12,7 @@ from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB
 from marextui.context.omission import DEFAULT_RETENTION_DAYS, retention_days
 from marextui.context.sections import SECTIONS, check_sections
 from marextui.context.strategy_names import STRATEGY_NAMES
+from marextui.context.trigger_names import CHOSEN_TRIGGERS, COMPACT_BASES, KEEP_TURNS, SLIDE_BY
 
 Kind = Literal["text", "whole number", "number", "yes/no", "list of texts", "on/off", "on/full/off", "table of texts"]
 
@@ -119,12 +120,38 @@ SCHEMA: tuple[Setting, ...] = (
         "compact_at",
         "number",
         0.65,
-        "Compact when the history reaches this share of the budget",
+        "Compact when the history reaches this share of the budget (see compact_base)",
         "fraction",
         _fraction,
         aliases=("compactAt",),
     ),
     Setting("auto_compress", "yes/no", True, "Compact without being asked", aliases=("autoCompress",)),
+    Setting(
+        "compact_base",
+        "text",
+        "budget",
+        "What compact_at is a share of: the budget, or the whole window",
+        check=_one_of(*COMPACT_BASES),
+        aliases=("compactBase",),
+    ),
+    Setting(
+        "compact_trigger",
+        "text",
+        "threshold",
+        "What begins a compaction beside the threshold: threshold (nothing), sliding (the newest turns stay), task "
+        "(a finished to-do list)",
+        check=_one_of(*CHOSEN_TRIGGERS),
+        aliases=("compactTrigger",),
+    ),
+    Setting("keep_turns", "whole number", KEEP_TURNS, "Turns a sliding window keeps", "turns", _above_zero),
+    Setting(
+        "slide_by",
+        "whole number",
+        SLIDE_BY,
+        "Turns that leave a sliding window at once; 1 slides at every turn, and reads the prompt anew each time",
+        "turns",
+        _above_zero,
+    ),
     Setting(
         "compact_strategy",
         "text",

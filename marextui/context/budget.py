@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from marextui.context.trigger_names import CompactBase
+
 WindowSource = Literal["override", "learned", "discovery", "known default", "unknown"]
 
 MAX_RESERVE = 4096
@@ -114,14 +116,26 @@ def reached(used: int, budget: int | None, compact_at: float) -> bool:
     return used >= _exact(compact_at) * budget
 
 
+def window_threshold(window: int, system: int, compact_at: float) -> float:
+    """H (tokens) above which compaction triggers when `compact_at` is a share of the window (P12, B1)."""
+    return max(0.0, float(_exact(compact_at) * window - system))
+
+
+def past(used: int, system: int, window: int, compact_at: float) -> bool:
+    """Whether S + H is above compact_at × W, exactly and strictly (P12)."""
+    return used + system > _exact(compact_at) * window
+
+
 def trigger_share(window: int, reserve: int, system: int, compact_at: float) -> float:
     """Share of the window the prompt fills when compaction triggers: (S + compact_at × B) / W (B1, P3)."""
     return float((system + _exact(compact_at) * (window - reserve - system)) / window)
 
 
-def late_trigger_warning(window: int, reserve: int, system: int, compact_at: float) -> str:
+def late_trigger_warning(
+    window: int, reserve: int, system: int, compact_at: float, base: CompactBase = "budget"
+) -> str:
     """The warning for a trigger above 80 % of the window, "" when it is not; the value is used anyway (M6, P3)."""
-    share = trigger_share(window, reserve, system, compact_at)
+    share = compact_at if base == "window" else trigger_share(window, reserve, system, compact_at)
     if share <= LATE_TRIGGER:
         return ""
     return f"compact_at = {compact_at:g} compacts at {share:.0%} of the window; above 80 % summaries lose detail."

@@ -39,15 +39,19 @@ def cut_candidates(messages: Sequence[Message], *, mid_turn: bool = False) -> li
     a call without a result blocks every cut behind it until a later assistant message shows that the conversation
     went on without it (an interrupted exchange is still in progress, M8).
     """
-    blocked_upto = _exchange_ends(messages)
+    blocked_upto, asks = _exchange_ends(messages), set(turn_starts(messages))
     candidates: list[int] = []
     for i in range(1, len(messages)):
         message = messages[i]
-        asks = message.role == "user" and not message.synthetic and not _only_update(message)
         opens = mid_turn and message.role == "assistant" and bool(message.tool_calls)
-        if (asks or opens) and blocked_upto[i - 1] < i:
+        if (i in asks or opens) and blocked_upto[i - 1] < i:
             candidates.append(i)
     return candidates
+
+
+def turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Where a person's turn begins: their own messages, ascending, the first message included."""
+    return [i for i, m in enumerate(messages) if m.role == "user" and not m.synthetic and not _only_update(m)]
 
 
 def _exchange_ends(messages: Sequence[Message]) -> list[int]:
@@ -103,6 +107,33 @@ def choose_cut(
     if found is None and mid_turn:
         found = best(_cuts(messages, counts, summary_tokens, mid_turn=True, pending=pending))
     return found
+
+
+def turns_cut(
+    messages: Sequence[Message],
+    counts: Sequence[int],
+    *,
+    turns: int,
+    summary_tokens: int,
+    target: float,
+    used: int,
+    ceiling: float,
+    floor_reduction: float,
+    pending: int = 0,
+) -> Cut | None:
+    """The cut that keeps the newest `turns` turns and no more, None when it does not help enough (P13, P14).
+
+    Where an exchange still in progress forbids that, the next earlier one. The rules are those of `choose_cut`: below
+    `target`, at `ceiling` or less, H down from `used` by `floor_reduction` at least.
+    """
+    starts = turn_starts(messages)
+    if not 0 < turns < len(starts):
+        return None
+    cuts = _cuts(messages, counts, summary_tokens, mid_turn=False, pending=pending)
+    chosen = next((c for c in reversed(cuts) if c.index <= starts[-turns]), None)
+    if chosen is None or chosen.projected >= target or chosen.projected > min(ceiling, (1 - floor_reduction) * used):
+        return None
+    return chosen
 
 
 def forced_cut(

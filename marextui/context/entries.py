@@ -19,7 +19,7 @@ from marextui.context.project_entries import (
     decode_project,
 )
 
-Trigger = Literal["threshold", "manual", "overflow", "sliding", "task"]
+TriggerName = Literal["threshold", "manual", "overflow", "sliding", "task"]
 TurnEnd = Literal["done", "interrupted", "error", "refused"]
 
 
@@ -177,7 +177,7 @@ class CompactionCommitted:
     """
 
     cycle: int
-    trigger: Trigger
+    trigger: TriggerName
     cut: str
     summary: Summary
     summarizer: str
@@ -435,7 +435,7 @@ __all__ = [
     "SummarySection",
     "TextPart",
     "TextsShortened",
-    "Trigger",
+    "TriggerName",
     "TurnClosed",
     "TurnEnd",
     "TurnOpened",

@@ -112,6 +112,12 @@ def plan_in_force(messages: Sequence[Message], after: Sequence[Message] = ()) ->
     return None
 
 
+def plan_finished(messages: Sequence[Message]) -> bool:
+    """Whether the list written last has nothing open any more: its task has ended (P14)."""
+    steps = next((s for m in reversed(messages) if (s := _written(m)) is not None), None)
+    return bool(steps) and all(s.state == "done" for s in steps or ())
+
+
 def _closed(following: Sequence[Message]) -> bool:
     """Whether what came after a plan says that its request is done, and goes on with another."""
     told: list[Message] = []
@@ -149,4 +155,4 @@ def _lines(steps: Sequence[Step], words: Mapping[str, str]) -> Iterator[str]:
                 yield f"- {words[f'step {state}']}: {inert(step.text, _STEP_CHARS)}"
 
 
-__all__ = ["Plan", "Step", "StepState", "plan_in_force", "render_plan", "steps_of_call"]
+__all__ = ["Plan", "Step", "StepState", "plan_finished", "plan_in_force", "render_plan", "steps_of_call"]

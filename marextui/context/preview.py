@@ -29,6 +29,8 @@ class CompactionPreview:
     messages_after: int
     estimated: bool = True
     reason: str = ""
+    triggers: tuple[str, ...] = ()
+    """When a compaction begins by itself, a clause each; () when it never does."""
 
     @property
     def saved(self) -> int:
@@ -37,7 +39,15 @@ class CompactionPreview:
 
 
 def preview(
-    conversation: Conversation, count: Count, *, cut: Cut | None, cap: int, used: int, estimated: bool, reason: str
+    conversation: Conversation,
+    count: Count,
+    *,
+    cut: Cut | None,
+    cap: int,
+    used: int,
+    estimated: bool,
+    reason: str,
+    triggers: tuple[str, ...] = (),
 ) -> CompactionPreview:
     """The compaction that would cut at `cut`, None: nothing can be cut, and `reason` says why.
 
@@ -48,7 +58,7 @@ def preview(
     cycle = conversation.cycle + 1
     if cut is None:
         rows = fates(conversation, 0, count)
-        return CompactionPreview(cycle, rows, "", used, used, cap, now, now, estimated, reason)
+        return CompactionPreview(cycle, rows, "", used, used, cap, now, now, estimated, reason, triggers)
     return CompactionPreview(
         cycle=cycle,
         rows=fates(conversation, cut.index, count),
@@ -59,4 +69,5 @@ def preview(
         messages_now=now,
         messages_after=len(kept) - cut.index + 2,
         estimated=estimated,
+        triggers=triggers,
     )

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from marextui.context.entries import Entry, MessageAdded, NoticeLogged, TurnClosed, TurnEnd, TurnOpened
 from marextui.context.messages import Content, Message
 from marextui.context.sanitise import one_line
+from marextui.context.triggers import BY_HAND, PHASE, TASK_SHARE, TaskBoundary, Trigger
 from marextui.context.validate import INTERRUPTED_RESULT
 from marextui.engine.assembly import summary_extra
 from marextui.engine.events import ConversationRenamed, Notice, TurnFinished, TurnStarted
@@ -186,6 +187,34 @@ class Activities:
 
     async def compact(self, *, offline: bool) -> None:
         """`/compact` (M21): forced, whatever the threshold and the number of messages say."""
+        await self._summarise(BY_HAND, offline=offline)
+
+    async def phase(self, name: str) -> None:
+        """`/phase NAME`: a phase has ended and `name` begins. Logged, and compacted when that is worth it (P14)."""
+        state = self.state
+        if not state.session.conversation.messages:
+            state.bus.emit(Notice("info", "Nothing was said yet: there is no phase to end."))
+            return
+        moment = state.moment(state.reading())
+        worth = TaskBoundary.worthwhile(moment)
+        then = "What came before is compacted."
+        if not worth and moment.budget is None:
+            then = "Nothing is compacted: the window is unknown. /compact does it all the same."
+        elif not worth:
+            share = f"{float(TASK_SHARE):.0%} of the budget"
+            then = f"Nothing is compacted: it is worth it above {share}, and this conversation fills {moment.share}."
+        text = f"Phase: {one_line(name.strip(), 60)}. {then}"
+        try:
+            await state.session.append(NoticeLogged("info", text))
+        except StoreError as problem:
+            state.store_failed(problem)
+            return
+        state.bus.emit(Notice("info", text))
+        if worth:
+            await self._summarise(PHASE)
+
+    async def _summarise(self, trigger: Trigger, *, offline: bool = False) -> None:
+        """A compaction that a person asked for; every way it can end is told."""
         state = self.state
         offline = offline or state.policy.offline_summaries
         chat = None
@@ -199,7 +228,7 @@ class Activities:
             await state.compactor.compact(
                 state.session,
                 state.reading(),
-                trigger="manual",
+                trigger=trigger,
                 chat=chat,
                 offline=offline,
                 extra=extra,

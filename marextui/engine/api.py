@@ -93,6 +93,8 @@ class StatusReport:
     """"" when the next turn over the threshold will compact; else the first condition that fails (M18–M20)."""
     usage: tuple[UsageLine, ...]
     data_path: str
+    triggers: tuple[str, ...] = ()
+    """When a compaction begins by itself and how far that is, a clause each (P12–P15); () when it never does."""
     aftermaths: tuple[Aftermath, ...] = ()
     """What each compaction kept, and what was fetched again after it (P17, P20), by cycle."""
     economy: tuple[EconomyLine, ...] = ()
@@ -159,6 +161,10 @@ class EngineApi(Protocol):
         Announced as `CompactionReverted`. Refused with a `Notice` when there is none, or when the restored view would
         not fit the budget (unless `force`). Works after a restart, and again for the compaction before.
         """
+        ...
+
+    def begin_phase(self, name: str) -> None:
+        """`/phase NAME`: the phase before ends and is compacted when that is worth it (P14); queued while busy."""
         ...
 
     async def preview_compaction(self) -> CompactionPreview:

@@ -14,6 +14,7 @@ from marextui.context.bulk import Scales
 from marextui.context.strategies import strategy_named
 from marextui.context.summary_needs import NEED_KINDS
 from marextui.context.tokens import CountText, TokenLedger
+from marextui.context.triggers import chosen_trigger
 from marextui.engine.api import NEW, CannotStart
 from marextui.engine.archive import Archive
 from marextui.engine.bus import Bus
@@ -95,7 +96,13 @@ def assemble(
         meter.scales = Scales(echo_reasoning=policy.echo_reasoning)
         return meter.ledger
 
-    meter = Meter(TokenLedger(parts.count), policy.compact_at, policy.max_output, policy.reserve_override)
+    meter = Meter(
+        TokenLedger(parts.count),
+        policy.compact_at,
+        policy.max_output,
+        policy.reserve_override,
+        compact_base=policy.compact_base,
+    )
     omissions = WithinQuota(parts.omissions, bus, partial(parts.log.omissions_in_views, project))
     omitter = Omitter(omissions, bus, parts.clock, retention_days, policy.omit_after_turns)
     permissions = Permissions(bus, parts.ids, unattended)
@@ -149,6 +156,8 @@ def policy_from(settings: Settings) -> Policy:
     return Policy(
         compact_at=settings.compact_at,
         auto_compress=settings.auto_compress,
+        trigger=chosen_trigger(settings.compact_trigger, keep=settings.keep_turns, slide_by=settings.slide_by),
+        compact_base=settings.compact_base,
         strategy=settings.compact_strategy,
         sections=settings.summary_sections,
         beside_tokens=settings.beside_tokens,

@@ -9,17 +9,17 @@ from typing import Any, Protocol
 
 from marextui.context.beside import beside
 from marextui.context.budget import beside_cap, summary_cap
-from marextui.context.cut import Cut, choose_cut, forced_cut, manual_cut
-from marextui.context.entries import CompactionCommitted, Summary, SummaryItem, Trigger
+from marextui.context.cut import Cut, forced_cut
+from marextui.context.entries import CompactionCommitted, Summary, SummaryItem
 from marextui.context.fold import summary_pair, summary_text
 from marextui.context.folding import fit_tokens, folded_text, in_place, items_of, joined, named
-from marextui.context.ladder import GOAL_SHARE
 from marextui.context.memory import MemoryEntry, durable_facts
 from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced, without_refusal
 from marextui.context.redacted import redacted_message
 from marextui.context.summary import SummaryRejected
+from marextui.context.triggers import OVERFLOW, CutFacts, Trigger, goal_of
 from marextui.engine.bus import Bus
 from marextui.engine.continuation import Point
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice
@@ -116,14 +116,12 @@ class Compactor:
         without one: that is proven before anything is asked (I3; Part 2, 4). Cancelling before the commit leaves the
         log untouched. Raises `StoreError`.
         """
-        kept = session.conversation.shown()
-        counts = [session.ledger.message(m) for m in kept]
-        cut = self.cut(session, reading, counts, trigger=trigger, mid_turn=mid_turn, ceiling=ceiling)
+        cut = self.cut(session, reading, trigger=trigger, mid_turn=mid_turn, ceiling=ceiling)
         if cut is None:
-            reason = self.why_no_cut(session, kept, reading, trigger, ceiling)
+            reason = self.why_no_cut(session, reading, trigger, ceiling)
             return self._fail(session, reading, trigger, reason, "refused")
         cap, beside_room = summary_cap(reading.window.tokens), self._beside_cap(reading)
-        if trigger != "manual" and reading.threshold is not None:
+        if not trigger.by_hand and reading.threshold is not None:
             limit = goal_of(reading.threshold) if ceiling is None else ceiling
             beside_room = min(beside_room, max(0, int(limit - cut.kept_tokens - cap - _pair_tokens(session))))
         plan = _Plan(trigger, cut, cap, beside_room, None if offline else chat, extra, dated)
@@ -149,7 +147,7 @@ class Compactor:
             return False
         cut, cap = found
         beside_room = min(self._beside_cap(reading), cap // 4)
-        plan = _Plan("overflow", cut, cap - beside_room, beside_room, None, {}, dated, forced=True)
+        plan = _Plan(OVERFLOW, cut, cap - beside_room, beside_room, None, {}, dated, forced=True)
         return await self._run(session, reading, plan)
 
     def most_of_summary(self, session: Session, reading: Reading) -> int:
@@ -169,10 +167,10 @@ class Compactor:
         live = session.conversation.compactions
         earlier = live[-1].summary if live else None
         self.bus.enter("compacting")
-        self.bus.emit(CompactionStarted(cycle, trigger, kept[cut.index].id, len(span), reading.used))
+        self.bus.emit(CompactionStarted(cycle, trigger.name, kept[cut.index].id, len(span), reading.used))
         window = reading.window.tokens
         point = None
-        if trigger == "threshold":  # not what a person asked for, nor what a refusal forced (L28)
+        if trigger.goes_on:
             point = Point(session.id, session.history(), kept[cut.index].id, session.ledger)
         task = Task(
             span,
@@ -197,7 +195,7 @@ class Compactor:
         gone = joined(fitted.summary, gone, fitted.folded)
         entry = CompactionCommitted(
             cycle=cycle,
-            trigger=trigger,
+            trigger=trigger.name,
             cut=kept[cut.index].id,
             summary=fitted.summary,
             summarizer="model" if plan.chat is not None else "offline",
@@ -281,36 +279,28 @@ class Compactor:
         self,
         session: Session,
         reading: Reading,
-        counts: Sequence[int],
         *,
         trigger: Trigger,
-        mid_turn: bool,
+        counts: Sequence[int] | None = None,
+        mid_turn: bool = False,
         ceiling: float | None = None,
     ) -> Cut | None:
-        """Where a compaction would cut when the kept messages have `counts` tokens; None when none helps enough."""
+        """Where a compaction would cut; None when no cut helps enough. `counts` are the tokens of the kept messages, if
+        they were other than they are."""
         kept = session.conversation.shown()
         least = summary_cap(reading.window.tokens) + _pair_tokens(session)
-        pending = _pending_tokens(session)
-        if trigger == "manual":
-            return manual_cut(
-                kept, counts, summary_tokens=least, target=reading.threshold, used=reading.used, pending=pending
-            )
-        if reading.threshold is None:
-            return None
-        for size in (least + self._beside_cap(reading), least):  # what stands beside the summary has to give way first
-            found = choose_cut(
-                kept,
-                counts,
-                summary_tokens=size,
-                target=max(reading.threshold, ceiling or 0.0),
-                used=reading.used,
-                mid_turn=mid_turn,
-                ceiling=goal_of(reading.threshold) if ceiling is None else ceiling,
-                pending=pending,
-            )
-            if found is not None:
-                return found
-        return None
+        facts = CutFacts(
+            messages=kept,
+            counts=[session.ledger.message(m) for m in kept] if counts is None else counts,
+            least=least,
+            most=least + self._beside_cap(reading),
+            target=reading.threshold,
+            used=reading.used,
+            mid_turn=mid_turn,
+            ceiling=ceiling,
+            pending=_pending_tokens(session),
+        )
+        return trigger.cut(facts)
 
     async def _feed(
         self, session: Session, new: Summary, archived: Sequence[SummaryItem], cycle: int, dated: str
@@ -343,32 +333,27 @@ class Compactor:
         if outcome == "failed" and self.attempts.failures >= MAX_FAILURES:
             reason += f"; after {MAX_FAILURES} failures in a row only /compact tries again"
         turn = session.conversation.turn
-        if outcome != "refused" or trigger == "manual" or self._refused_in != turn:  # said once a turn, it is known
-            self.bus.emit(CompactionFailed(trigger, reason, outcome == "refused"))
+        if outcome != "refused" or trigger.by_hand or self._refused_in != turn:  # said once a turn, it is known
+            self.bus.emit(CompactionFailed(trigger.name, reason, outcome == "refused"))
         self._refused_in = turn if outcome == "refused" else self._refused_in
         return False
 
     def why_no_cut(
         self,
         session: Session,
-        kept: Sequence[Message],
         reading: Reading,
         trigger: Trigger,
-        ceiling: float | None,
+        ceiling: float | None = None,
     ) -> str:
         """Why nothing can be cut, in tokens (M10; Part 2, 4)."""
+        kept = session.conversation.shown()
         if len(kept) < 2:
             return "there is nothing to compact yet"
         newest = max((i for i, m in enumerate(kept) if m.role == "user" and not m.synthetic), default=0)
-        if reading.threshold is None or (trigger == "manual" and newest == 0):
+        if reading.threshold is None or (trigger.by_hand and newest == 0):
             return "no usable cut: everything belongs to the newest turn"
         held = session.ledger.messages(kept[newest:]) + _pending_tokens(session)
         return no_progress(reading, held, goal_of(reading.threshold) if ceiling is None else ceiling)
-
-
-def goal_of(threshold: float) -> float:
-    """Tokens at which an automatic reduction must end, with such a threshold (I3, hysteresis; case 14)."""
-    return GOAL_SHARE * threshold
 
 
 def _clean(messages: Sequence[Message]) -> tuple[Message, ...]:

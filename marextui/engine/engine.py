@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from marextui.context.compaction_diff import CompactionDiff
@@ -44,8 +45,14 @@ from marextui.store.database import StoreError
 log = logging.getLogger("marextui.engine")
 
 Job = Coroutine[Any, Any, None]
-Order = Literal["compact", "compact offline", "undo", "undo force", "probe"]
-"""What a person asked for that has to wait its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a person asked for that has to wait its turn."""
+
+    name: str
+    job: Callable[[], Job]
 
 
 class Engine:
@@ -57,7 +64,7 @@ class Engine:
         self._queue = PromptQueue(state.bus, state.ids)
         self._do = Activities(state, self._queue)
         self._look = Inspection(state)
-        self._asked: deque[Order] = deque()
+        self._asked: deque[_Order] = deque()
         self._retry_asked: Literal["", "turn", "model"] = ""
         self._wake = asyncio.Event()
         self._activity: asyncio.Task[None] | None = None
@@ -160,12 +167,7 @@ class Engine:
 
     def _next_job(self) -> Job | None:
         if self._asked:
-            order = self._asked.popleft()
-            if order in ("undo", "undo force"):
-                return self._do.undo(force=order == "undo force")
-            if order == "probe":
-                return self._do.probe()
-            return self._do.compact(offline=order == "compact offline")
+            return self._asked.popleft().job()
         if self._retry_asked:
             what, self._retry_asked = self._retry_asked, ""
             return self._do.retry(what)
@@ -206,17 +208,27 @@ class Engine:
         self._wake.set()
 
     def compact(self, *, offline: bool = False) -> None:
-        order: Order = "compact offline" if offline else "compact"
-        if not self._asked or self._asked[-1] != order:  # asked twice while busy, it still runs once
-            self._asked.append(order)
-        if self.busy:
-            self.state.bus.emit(Notice("info", "Compaction will run when this turn has ended."))
-        self._wake.set()
+        order = _Order(f"compact {offline}", lambda: self._do.compact(offline=offline))
+        self._ask(order, "Compaction will run when this turn has ended.")
 
     def undo_compaction(self, *, force: bool = False) -> None:
-        self._asked.append("undo force" if force else "undo")
+        order = _Order("undo", lambda: self._do.undo(force=force))
+        self._ask(order, "The compaction will be undone when this turn has ended.", again=True)
+
+    def begin_phase(self, name: str) -> None:
+        order = _Order(f"phase {name}", lambda: self._do.phase(name))
+        self._ask(order, "The phase will begin when this turn has ended.")
+
+    def probe(self) -> None:
+        order = _Order("probe", lambda: self._do.probe())
+        self._ask(order, "The questions will be asked when this turn has ended.")
+
+    def _ask(self, order: _Order, waiting: str, *, again: bool = False) -> None:
+        """Run `order` when its turn comes; what is asked for twice while busy still runs once, unless `again`."""
+        if again or not self._asked or self._asked[-1].name != order.name:
+            self._asked.append(order)
         if self.busy:
-            self.state.bus.emit(Notice("info", "The compaction will be undone when this turn has ended."))
+            self.state.bus.emit(Notice("info", waiting))
         self._wake.set()
 
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None:
@@ -317,18 +329,12 @@ class Engine:
             last_compaction=told,
             last_failure=state.compactor.last_failure,
             why_no_compaction=why,
+            triggers=state.triggers(reading),
             usage=state.usage.lines(),
             data_path=state.archive.location,
             aftermaths=await self._look.aftermaths(),
             economy=state.economy(),
         )
-
-    def probe(self) -> None:
-        if not self._asked or self._asked[-1] != "probe":
-            self._asked.append("probe")
-        if self.busy:
-            self.state.bus.emit(Notice("info", "The questions will be asked when this turn has ended."))
-        self._wake.set()
 
     async def context_check(self) -> tuple[Check, ...]:
         return await self._look.checks()

@@ -17,6 +17,7 @@ from marextui.context.memory import parse_memory
 from marextui.context.preview import CompactionPreview, preview
 from marextui.context.probes import Check
 from marextui.context.sections import titles_of
+from marextui.context.triggers import BY_HAND
 from marextui.engine.api import ContextReport
 from marextui.engine.events import Notice
 from marextui.engine.state import EngineState
@@ -34,9 +35,7 @@ class Inspection:
         state, session = self.state, self.state.session
         compactor, ledger = state.compactor, session.ledger
         reading = state.reading()
-        kept = session.conversation.shown()
-        counts = [ledger.message(m) for m in kept]
-        cut = compactor.cut(session, reading, counts, trigger="manual", mid_turn=False)
+        cut = compactor.cut(session, reading, trigger=BY_HAND)
         return preview(
             session.conversation,
             ledger.message,
@@ -44,7 +43,8 @@ class Inspection:
             cap=compactor.most_of_summary(session, reading),
             used=reading.used,
             estimated=reading.estimated,
-            reason="" if cut else compactor.why_no_cut(session, kept, reading, "manual", None),
+            triggers=state.triggers(reading),
+            reason="" if cut else compactor.why_no_cut(session, reading, BY_HAND),
         )
 
     def context(self) -> ContextReport:

@@ -130,6 +130,9 @@ class LateEngine:
     def undo_compaction(self, *, force: bool = False) -> None:
         self._order(lambda engine: engine.undo_compaction(force=force))
 
+    def begin_phase(self, name: str) -> None:
+        self._order(lambda engine: engine.begin_phase(name))
+
     def probe(self) -> None:
         self._order(lambda engine: engine.probe())
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-from marextui.context.budget import UNKNOWN_WINDOW, Window, budget_for, reached, reserve_for, threshold_for
+from marextui.context.budget import (
+    UNKNOWN_WINDOW,
+    Window,
+    budget_for,
+    past,
+    reached,
+    reserve_for,
+    threshold_for,
+    window_threshold,
+)
 from marextui.context.bulk import Scales
 from marextui.context.messages import canonical_json
 from marextui.context.tokens import TokenLedger, history_tokens, segments
+from marextui.context.trigger_names import CompactBase
 from marextui.engine.events import Gauge
 from marextui.engine.prompt import SystemPart
 from marextui.engine.session import Session
@@ -58,6 +68,13 @@ class Meter:
     cached: int | None = None
     computed: int | None = None
     scales: Scales = field(default_factory=Scales)
+    compact_base: CompactBase = "budget"
+    """What `compact_at` is a share of (B1, P12)."""
+
+    @property
+    def mark(self) -> str:
+        """Where compaction triggers, in words."""
+        return f"{self.compact_at:.0%} of the {self.compact_base}"
 
     def reserve(self) -> int:
         """R: tokens kept for the answer; without a window the configured output, as it is what will be asked for."""
@@ -78,6 +95,10 @@ class Meter:
         used, estimated = history_tokens(session.conversation, self.ledger, total)
         reserve = self.reserve()
         budget = budget_for(self.window.tokens, reserve, total)
+        threshold, over = threshold_for(budget, self.compact_at), reached(used, budget, self.compact_at)
+        if self.compact_base == "window" and self.window.tokens is not None and threshold is not None:
+            threshold = window_threshold(self.window.tokens, total, self.compact_at)
+            over = past(used, total, self.window.tokens, self.compact_at)
         return Reading(
             system=system,
             tools=tools,
@@ -87,8 +108,8 @@ class Meter:
             window=self.window,
             reserve=reserve,
             budget=budget,
-            threshold=threshold_for(budget, self.compact_at),
-            over_threshold=reached(used, budget, self.compact_at),
+            threshold=threshold,
+            over_threshold=over,
             rules=self.ledger.text(part.rules) if part.rules else 0,
             project=project,
         )
@@ -115,6 +136,12 @@ class Meter:
         growth = (marks[-1] - marks[0]) // (len(marks) - 1)
         return growth if growth > 0 else None
 
+    def _share_of_budget(self, reading: Reading) -> float:
+        """The threshold as the gauge draws it, whatever it is a share of."""
+        if self.compact_base == "budget" or reading.threshold is None or not reading.budget:
+            return self.compact_at
+        return reading.threshold / reading.budget
+
     def gauge(self, session: Session, reading: Reading, *, auto: bool, why_not: str) -> Gauge:
         """What the gauge pane shows for `reading`; the segments sum to H exactly (I8)."""
         parts = segments(session.history(), self.ledger, reading.used)
@@ -130,7 +157,7 @@ class Meter:
             reserve=reading.reserve,
             budget=reading.budget,
             threshold=None if reading.threshold is None else ceil(reading.threshold),
-            compact_at=self.compact_at,
+            compact_at=self._share_of_budget(reading),
             estimated=reading.estimated,
             auto=auto,
             why_not=why_not,

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from marextui.context.entries import ReasoningDropped, Trigger
+from marextui.context.entries import ReasoningDropped
 from marextui.context.ladder import LEAST_BUDGET, Ladder, Piece, enough
+from marextui.context.triggers import THRESHOLD, goal_of
 from marextui.engine.bus import Bus
-from marextui.engine.compactor import Compactor, goal_of
+from marextui.engine.compactor import Compactor
 from marextui.engine.events import Notice, ViewReduced
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.omitter import Omitter
@@ -86,18 +87,18 @@ class Reducer:
             await self._drop_reasoning(turn, before, bare)
         return True
 
-    async def clear_for_cut(self, turn: int, reading: Reading, *, trigger: Trigger, mid_turn: bool) -> None:
+    async def clear_for_cut(self, turn: int, reading: Reading, *, mid_turn: bool) -> None:
         """Where no cut helps enough as the view is, but one would with old bulk gone from what it keeps: let it go."""
+        if self.compactor.cut(self.session, reading, trigger=THRESHOLD, mid_turn=mid_turn) is not None:
+            return
         kept = self.session.conversation.shown()
         counts = [self.session.ledger.message(m) for m in kept]
-        if self.compactor.cut(self.session, reading, counts, trigger=trigger, mid_turn=mid_turn) is not None:
-            return
         ladder = self.ladder(turn)
         pieces = _distinct(ladder.repeats(), ladder.outputs(), ladder.inputs())
         at = {m.id: i for i, m in enumerate(kept)}
         for piece in pieces:
             counts[at[piece.message_id]] -= piece.saves
-        cut = self.compactor.cut(self.session, reading, counts, trigger=trigger, mid_turn=mid_turn)
+        cut = self.compactor.cut(self.session, reading, trigger=THRESHOLD, counts=counts, mid_turn=mid_turn)
         if cut is not None:
             await self._mask(turn, [p for p in pieces if at[p.message_id] >= cut.index])
 

@@ -16,6 +16,7 @@ from marextui.context.recording import Recording
 from marextui.context.shapes import Shape, shape_violations, to_shape, write_shape
 from marextui.context.strategy_names import StrategyName
 from marextui.context.tokens import CountText
+from marextui.context.triggers import THRESHOLD, Trigger
 from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
 from marextui.engine.events import (
@@ -63,6 +64,7 @@ class ReplayOptions:
     reserve: int | None = None
     compact_at: float = 0.65
     strategy: StrategyName = "anchored"
+    trigger: Trigger = THRESHOLD
     questions: tuple[Question, ...] = ()
     shape: Shape | None = None
 
@@ -182,6 +184,7 @@ async def replay(
         window_override=options.window,
         max_tool_rounds=1_000_000,
         strategy=options.strategy,
+        trigger=options.trigger,
         offline_summaries=summarizer is None,
         on_refused="play_on",
         base_prompt=system,

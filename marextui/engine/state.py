@@ -15,6 +15,8 @@ from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_n
 from marextui.context.project_block import SYSTEM_LINE
 from marextui.context.sections import SECTIONS
 from marextui.context.strategy_names import StrategyName
+from marextui.context.trigger_names import CompactBase
+from marextui.context.triggers import THRESHOLD, Moment, Trigger, moment_of
 from marextui.engine.archive import Archive
 from marextui.engine.assembly import Limits, turn_request
 from marextui.engine.bus import Bus
@@ -57,6 +59,8 @@ class Policy:
     strategy: StrategyName = "anchored"
     sections: tuple[str, ...] = SECTIONS
     beside_tokens: int | None = None
+    trigger: Trigger = THRESHOLD
+    compact_base: CompactBase = "budget"
     offline_summaries: bool = False
     on_refused: Literal["stop", "play_on"] = "stop"
     base_prompt: str = ""
@@ -309,6 +313,24 @@ class EngineState:
             else "",
         )
 
+    def moment(self, reading: Reading) -> Moment:
+        """What a trigger looks at, as of now."""
+        return moment_of(
+            self.session.conversation,
+            used=reading.used,
+            budget=reading.budget,
+            over_threshold=reading.over_threshold,
+            mark=self.meter.mark,
+        )
+
+    @property
+    def trigger(self) -> Trigger:
+        return self.policy.trigger
+
+    def triggers(self, reading: Reading) -> tuple[str, ...]:
+        """When a compaction begins by itself, a clause each; () when it never does."""
+        return self.trigger.explain(self.moment(reading)) if self.policy.auto_compress else ()
+
     def may_summarise(self) -> bool:
         """Whether the view may be summarised without being asked (M18)."""
         return self.policy.auto_compress
@@ -330,7 +352,11 @@ class EngineState:
         if reading.window.tokens and reading.budget and reading.budget > 0:
             self.warn_once(
                 late_trigger_warning(
-                    reading.window.tokens, reading.reserve, reading.system_part, self.policy.compact_at
+                    reading.window.tokens,
+                    reading.reserve,
+                    reading.system_part,
+                    self.policy.compact_at,
+                    self.policy.compact_base,
                 )
             )
 

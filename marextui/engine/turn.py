@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from marextui.context.bulk import MEGABYTE
 from marextui.context.calibration import raised
-from marextui.context.entries import MessageAdded, Trigger, TurnEnd, UsageMeasured
+from marextui.context.entries import MessageAdded, TurnEnd, UsageMeasured
 from marextui.context.messages import Message
+from marextui.context.triggers import OVERFLOW, THRESHOLD, Moment, Trigger
 from marextui.context.validate import violations
 from marextui.engine.assembly import Limits, summary_extra, turn_request
 from marextui.engine.bus import Bus
@@ -62,6 +63,11 @@ class Host(Protocol):
     async def settle_project(self, turn: int) -> bool: ...
 
     def may_summarise(self) -> bool: ...
+
+    def moment(self, reading: Reading) -> Moment: ...
+
+    @property
+    def trigger(self) -> Trigger: ...
 
     def today(self) -> str: ...
 
@@ -178,8 +184,11 @@ class TurnRunner:
         if reading.over_threshold and self.host.may_summarise() and await self.reducer.relieve(turn, reading):
             reading = self.reducer.reading()
         if reading.over_threshold and not self.host.why_not(reading):
-            await self.reducer.clear_for_cut(turn, reading, trigger="threshold", mid_turn=step > 1)
+            await self.reducer.clear_for_cut(turn, reading, mid_turn=step > 1)
             await self._compact(self.reducer.reading(), mid_turn=step > 1)
+            reading = self.reducer.reading()
+        elif step == 1 and self._due(reading):
+            await self._compact(reading, trigger=self.host.trigger)
             reading = self.reducer.reading()
         if reading.over_budget and reading.budget is not None:
             await self.reducer.fit(turn, reading.budget)
@@ -187,11 +196,18 @@ class TurnRunner:
         if excess > 0:
             await self.reducer.lighten(turn, excess)
 
+    def _due(self, reading: Reading) -> bool:
+        """Whether a turn's start is where the chosen trigger compacts, and that helps enough (P13, P14)."""
+        trigger = self.host.trigger
+        if not trigger.due(self.host.moment(reading)) or self.host.why_not(reading):
+            return False
+        return self.compactor.cut(self.session, reading, trigger=trigger) is not None
+
     async def _compact(
         self,
         reading: Reading,
         *,
-        trigger: Trigger = "threshold",
+        trigger: Trigger = THRESHOLD,
         mid_turn: bool = False,
         ceiling: float | None = None,
     ) -> bool:
@@ -307,7 +323,7 @@ class TurnRunner:
         await self.reducer.shed(turn, room)
         reading = self.reducer.reading()
         due = reductions == 0 and reading.used > room and not self.host.why_not(reading)
-        if due and await self._compact(reading, trigger="overflow", mid_turn=True, ceiling=room):
+        if due and await self._compact(reading, trigger=OVERFLOW, mid_turn=True, ceiling=room):
             return
         await self.reducer.fit(turn, room)
 

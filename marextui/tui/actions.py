@@ -132,6 +132,15 @@ OWN_ACTIONS: tuple[Action, ...] = (
         slash="compact offline",
     ),
     Action(
+        "app.phase",
+        "Begin a phase",
+        "The phase before it has ended: compact it when that is worth it",
+        "app",
+        "phase",
+        slash="phase",
+        args="[name]",
+    ),
+    Action(
         "app.compact_undo",
         "Undo compaction",
         "Send again what was sent before the latest compaction; force: even if it no longer fits",

@@ -62,7 +62,8 @@ def fate_totals(rows: Sequence[FateRow]) -> list[str]:
 
 def preview_text(p: CompactionPreview) -> str:
     """`/compact preview`."""
-    head = [f"What /compact would do now (compaction {p.cycle}). Nothing is sent or changed.", ""]
+    head = [f"What /compact would do now (compaction {p.cycle}). Nothing is sent or changed."]
+    head += [*_unasked(p), ""]
     if p.reason:
         head += [f"Nothing can be compacted: {one_line(p.reason, 300)}."]
         head += [f"The conversation takes {tok(p.tokens_now, about=p.estimated)}, {messages(p.messages_now)}."]
@@ -81,6 +82,13 @@ def preview_text(p: CompactionPreview) -> str:
     rows = [*rule("Messages, oldest first"), *fate_lines(p.rows)] if p.rows else []
     foot = ["", "/compact does it, /compact offline without a model,", "/compact undo takes it back."] if p.cut else []
     return "\n".join([*head, *rows, *foot])
+
+
+def _unasked(p: CompactionPreview) -> list[str]:
+    """When a compaction begins by itself, as lines."""
+    if not p.triggers:
+        return ["None begins by itself: auto_compress = false."]
+    return ["By itself one begins:", *(f"- {one_line(t, 70)}" for t in p.triggers)]
 
 
 def diff_text(d: CompactionDiff) -> str:

@@ -20,6 +20,13 @@ class ContextCommands(App[None], inherit_bindings=False):
     def action_compact_offline(self) -> None:
         self.engine.compact(offline=True)
 
+    def action_phase(self, argument: str = "") -> None:
+        name = argument.strip()
+        if not name:
+            self.notify("No phase was begun: say which one, as in /phase implement.", severity="warning")
+            return
+        self.engine.begin_phase(name)
+
     def action_compact_undo(self, argument: str = "") -> None:
         word = argument.strip().lower()
         if word not in ("", "force"):

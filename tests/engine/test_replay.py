@@ -277,6 +277,15 @@ def test_the_view_is_written_as_a_provider_takes_it(tmp_path: Path, shape: str, 
         assert all(a != b for a, b in pairwise(plain))
 
 
+def test_a_sliding_window_replays_too(tmp_path: Path) -> None:
+    """P13: on a window that is never full, six turns stay in view and what leaves is summarised."""
+    file = write(tmp_path / "a.jsonl", conversation(24, size=2000))
+    _, report, view = run(tmp_path, file, "--window", "200000", "--trigger", "sliding")
+    assert {c["trigger"] for c in report["compactions"]} == {"sliding"}
+    asked = sum(m["role"] == "user" and m["content"].startswith("Step ") for m in view)
+    assert 6 <= asked < 6 + 3
+
+
 def test_what_a_provider_would_refuse_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
     """The view is checked by rules that know nothing of the writer: a mistake of the writer is told, not hidden."""
     monkeypatch.setattr("marextui.engine.replay.to_shape", lambda messages, shape: [{"role": "assistant"}])

@@ -91,6 +91,10 @@ PREVIEW = CompactionPreview(
     summary_cap=700,
     messages_now=8,
     messages_after=4,
+    triggers=(
+        "with turn 9 in view (now 3), keeping the newest 6",
+        "at the latest at 65% of the budget (now 43% of the budget)",
+    ),
 )
 CHECKS = (
     Check("Trigger", True, "compacts at 62.1% of the window (at most 80%)"),
@@ -229,6 +233,9 @@ class FakeEngine:
 
     def undo_compaction(self, *, force: bool = False) -> None:
         self.commands.append(("undo_compaction", "force") if force else ("undo_compaction",))
+
+    def begin_phase(self, name: str) -> None:
+        self.commands.append(("begin_phase", name))
 
     async def preview_compaction(self) -> CompactionPreview:
         self.commands.append(("preview_compaction",))

@@ -57,6 +57,7 @@ def test_a_preview_in_words() -> None:
     text = plain(preview_text(PREVIEW))
     for part in (
         "Nothing is sent or changed.",
+        "By itself one begins:\n- with turn 9 in view (now 3), keeping the newest 6\n- at the latest at 65% of the",
         "~2 558 tokens",
         "852 tokens      4 messages  at most",
         "1 706 tokens  at least 66 %",
@@ -74,6 +75,7 @@ def test_a_preview_without_a_cut_says_why_and_offers_nothing() -> None:
     text = plain(preview_text(replace(PREVIEW, cut="", reason="no usable cut", tokens_after=2_558, rows=rows)))
     assert "Nothing can be compacted: no usable cut." in text
     assert "/compact does it" not in text
+    assert "None begins by itself: auto_compress = false." in preview_text(replace(PREVIEW, triggers=()))
     assert "Saved" not in text
 
 
@@ -176,6 +178,20 @@ async def test_the_commands_reach_the_engine() -> None:
             ("undo_compaction", "force"),
         ]
         assert engine.said("submit") == []
+
+
+async def test_a_phase_is_begun_by_its_name() -> None:
+    """P14: without a name nothing begins, and people are told how."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=WIDE) as pilot:
+        for text in ("/phase implement the parser", "/phase"):
+            await pilot.press(*text, "enter")
+            await settled(pilot)
+        assert [c for c in engine.commands if c[0] in ("begin_phase", "submit")] == [
+            ("begin_phase", "implement the parser")
+        ]
+        assert "/phase implement" in toasts(app)[-1]
 
 
 async def test_a_mistyped_word_after_compact_does_nothing() -> None:

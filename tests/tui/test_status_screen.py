@@ -27,6 +27,7 @@ REPORT = StatusReport(
     why_no_compaction="",
     usage=(UsageLine(1, 1234, 56, None, "local", 2, 3.4, "qwen", 12.34),),
     data_path="/home/me/.local/share/marextui",
+    triggers=("with turn 9 in view (now 3), keeping the newest 6", "at the latest at 65% of the budget"),
 )
 
 
@@ -37,11 +38,11 @@ def test_all_of_m22() -> None:
         f"Reserve (R)      4{N}096 tokens",
         f"System part (S)  ~2{N}220 tokens",
         f"Budget (B)       26{N}452 tokens (W - R - S)",
-        f"Compact at       65{N}%",
+        f"Compact at       65{N}% of the budget",
         f"Threshold        17{N}194 tokens",
         f"History (H)      ~11{N}480 tokens, 43{N}% of the budget",
         "Auto-compaction  on",
-        "Will compact     yes",
+        "Will compact     yes, with turn 9 in view (now 3), keeping the newest 6; at the latest at 65% of the budget",
         "Last compaction  cycle 1: 40 to 6 messages",
         "Last failure     none",
         "cache ?",

@@ -438,6 +438,18 @@ def test_switches_can_be_written(tmp_path: Path) -> None:
         write_setting(path, "prewarm", "hot")
 
 
+def test_a_trigger_and_what_it_is_a_share_of(files: Files) -> None:
+    """P12–P15: the sources' spellings too; what nobody knows is named."""
+    text = 'compactTrigger = "sliding"\nkeep_turns = 4\nslide_by = 0\ncompact_base = "window"\n'
+    settings, problems = files.load(user=text, env={"MAREX_COMPACT_TRIGGER": "Sliding"})
+    assert (settings.compact_trigger, settings.keep_turns, settings.compact_base) == ("sliding", 4, "window")
+    assert settings.slide_by == Settings().slide_by
+    assert [p.message for p in problems] == [
+        "slide_by must be above 0, not 0; 3 is used.",
+        'MAREX_COMPACT_TRIGGER must be threshold, sliding or task, not "Sliding"; sliding is used.',
+    ]
+
+
 def test_sections_are_a_list_in_order(files: Files) -> None:
     """P7: from a file as a list, from the environment with commas."""
     listed = 'summary_sections = ["Goals", "Sources: each page read", "Open Questions"]\n'

@@ -39,7 +39,7 @@ def status_text(report: StatusReport) -> str:
             f"memory {formats.tokens(g.memory)}",
         ),
         ("Budget (B)", f"{tok(g.budget)} (W - R - S)" if g.budget is not None else "unknown, because the window is"),
-        ("Compact at", formats.share(g.compact_at)),
+        ("Compact at", f"{formats.share(g.compact_at)} of the budget"),
         ("Threshold", tok(g.threshold)),
         ("History (H)", _history(report)),
         (
@@ -89,7 +89,9 @@ def _history(report: StatusReport) -> str:
 
 def _will(report: StatusReport) -> str:
     reason = report.why_no_compaction or report.gauge.why_not
-    return f"no: {one_line(reason, 300)}" if reason else "yes, once the history reaches the threshold"
+    if reason:
+        return f"no: {one_line(reason, 300)}"
+    return f"yes, {one_line('; '.join(report.triggers), 400)}" if report.triggers else "yes, at the threshold"
 
 
 class StatusScreen(Reader):
