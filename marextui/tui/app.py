@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 
 from textual import events, work
 from textual.binding import BindingType
+from textual.driver import Driver
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
@@ -55,7 +56,7 @@ class MarexApp(CommandApp):
 
     `themes_dir` holds the person's own themes, `history_file` their earlier prompts; `problems` are sentences to show
     at the start (wrong settings); `remember(key, value)` saves a setting the person changed on the screen; `interval`
-    is the time in seconds between two updates of a streaming answer.
+    is the time in seconds between two updates of a streaming answer; `driver_class` reads and writes the terminal.
     """
 
     CSS_PATH = "app.tcss"
@@ -74,8 +75,9 @@ class MarexApp(CommandApp):
         problems: Sequence[str] = (),
         remember: Callable[[str, str], None] | None = None,
         interval: float = 0.12,
+        driver_class: type[Driver] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(driver_class=driver_class)
         self.engine = engine
         self.ports = ports or real_ports(self, editor=settings.editor, pager=settings.pager)
         self.ascii = settings.ascii

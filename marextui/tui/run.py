@@ -10,6 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from textual import constants
+from textual.driver import Driver
+
 from marextui import paths
 from marextui.engine.api import EngineApi
 from marextui.engine.events import ConversationOpened, Event
@@ -40,6 +43,15 @@ def run_screen(settings: Settings, *, problems: Sequence[str], root: Path, wante
         raise
 
 
+def _driver() -> type[Driver] | None:
+    """The driver that no input can end; None leaves the choice to Textual."""
+    if sys.platform == "win32" or constants.DRIVER is not None:
+        return None
+    from marextui.tui.driver import SafeDriver
+
+    return SafeDriver
+
+
 async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wanted: str, pick: bool) -> int:
     async def build() -> EngineApi:
         await asyncio.to_thread(importlib.import_module, "marextui.engine.build")  # a hundred modules
@@ -55,6 +67,7 @@ async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wante
             themes_dir=paths.config_dir() / "themes",
             history_file=paths.data_dir() / "history.jsonl",
             problems=problems,
+            driver_class=_driver(),
             remember=lambda key, value: write_setting(paths.config_file(), key, value),
         )
 

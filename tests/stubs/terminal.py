@@ -146,13 +146,18 @@ class Terminal:
         except TimeoutError:
             raise AssertionError(f"{wanted!r} did not come in {limit:g} s:\n{self.text}") from None
 
-    def type(self, keys: str) -> None:
-        """Send keys as a terminal would."""
+    def type(self, keys: str | bytes) -> None:
+        """Send keys as a terminal would; bytes for what is no text."""
         self._child.send(keys)
 
-    async def paste(self, text: str) -> None:
+    async def paste(self, text: str | bytes) -> None:
         """Send a bracketed paste, however large."""
-        await asyncio.to_thread(self._child.send, f"\x1b[200~{text}\x1b[201~")
+        body = text.encode() if isinstance(text, str) else text
+        await self.pour(b"\x1b[200~" + body + b"\x1b[201~")
+
+    async def pour(self, data: bytes) -> None:
+        """Send more than the program may read at once."""
+        await asyncio.to_thread(self._child.send, data)
 
     def resize(self, columns: int, lines: int) -> None:
         self.screen.resize(lines, columns)
