@@ -20,6 +20,7 @@ from marextui.context.project_entries import (
 )
 
 TriggerName = Literal["threshold", "manual", "overflow", "sliding", "task"]
+Why = Literal["age", "repeat", "room", "images"]
 TurnEnd = Literal["done", "interrupted", "error", "refused"]
 
 
@@ -97,12 +98,14 @@ class WholeOutput:
 class OutputsOmitted:
     """In `turn`, these outputs or images were replaced by their markers in the view (M23, one rewrite).
 
-    `why`: they had grown old, were read again later, room was needed, or newer images took their place.
+    `why`: they had grown old, were read again later, room was needed, or newer images took their place. `freed` is by
+    how many tokens the view became smaller, 0 when an older version did not say.
     """
 
     turn: int
     refs: tuple[OmissionRef, ...]
-    why: Literal["age", "repeat", "room", "images"] = "age"
+    why: Why = "age"
+    freed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class InputsOmitted:
 
     turn: int
     refs: tuple[InputRef, ...]
+    freed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,7 @@ class TextsShortened:
 
     turn: int
     refs: tuple[ShortenedRef, ...]
+    freed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,7 @@ class ReasoningDropped:
 
     turn: int
     before: str
+    freed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,6 +448,7 @@ __all__ = [
     "UnknownEntry",
     "UsageMeasured",
     "WholeOutput",
+    "Why",
     "decode",
     "encode",
 ]

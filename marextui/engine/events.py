@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # the screen is painted before the deciding is loaded
     from marextui.context.checking import Graded
-    from marextui.context.entries import CompactionChecked, CompactionCommitted, OmissionRef, TurnEnd
+    from marextui.context.entries import (
+        CompactionChecked,
+        CompactionCommitted,
+        InputRef,
+        OmissionRef,
+        ShortenedRef,
+        TurnEnd,
+        Why,
+    )
     from marextui.context.messages import Message
     from marextui.context.project import Page, Tracker
 
@@ -387,23 +395,24 @@ class OmissionRead:
 
 @dataclass(frozen=True, slots=True)
 class OutputsReplaced:
-    """At a turn start these outputs became markers in the view: the prefix changes from the first of them on."""
+    """These outputs became markers in the view: the prefix changes from the first of them on (`why`: as logged)."""
 
     turn: int
     refs: tuple[OmissionRef, ...]
     tokens_freed: int
+    why: Why = "age"
 
 
 @dataclass(frozen=True, slots=True)
 class ViewReduced:
     """Inputs of calls or long texts became markers, or old reasoning is no longer sent: a rewrite of the view (I7).
 
-    `ids` are the omissions that hold what left, in order; none for reasoning, which stays in the log.
+    `refs` say what left and which omissions hold it, in order; none for reasoning, which stays in the log.
     """
 
     turn: int
     kind: Literal["inputs", "texts", "reasoning"]
-    ids: tuple[str, ...]
+    refs: tuple[InputRef | ShortenedRef, ...]
     tokens_freed: int
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, MutableSequence, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 from marextui.context.entries import (
     Entry,
@@ -16,6 +16,7 @@ from marextui.context.entries import (
     ShortenedRef,
     TextsShortened,
     WholeOutput,
+    Why,
 )
 from marextui.context.ladder import Piece
 from marextui.context.messages import Message, Part, TextPart
@@ -31,7 +32,15 @@ from marextui.context.omission import (
     output_cap_chars,
 )
 from marextui.engine.bus import Bus
-from marextui.engine.events import Notice, OmissionInfo, OmissionRead, OmissionStored, OutputsReplaced, ViewReduced
+from marextui.engine.events import (
+    Event,
+    Notice,
+    OmissionInfo,
+    OmissionRead,
+    OmissionStored,
+    OutputsReplaced,
+    ViewReduced,
+)
 from marextui.engine.ports import Clock
 from marextui.engine.session import Session
 
@@ -224,7 +233,7 @@ class Omitter:
             session.ledger.text(e.text) - session.ledger.text(marker(r.omission_id, r.chars))
             for e, r in zip(found, refs, strict=True)
         )
-        await session.append(OutputsOmitted(turn, refs))
+        await session.append(OutputsOmitted(turn, refs, freed=freed))
         self.bus.emit(OutputsReplaced(turn, refs, freed))
         return freed
 
@@ -250,7 +259,7 @@ class Omitter:
         session: Session,
         pieces: Sequence[Piece],
         turn: int,
-        why: Literal["repeat", "room", "images"] = "room",
+        why: Why = "room",
     ) -> tuple[str, ...]:
         """Store what is not stored yet of `pieces`, then let them leave the view: one transaction, one rewrite (I6).
 
@@ -270,23 +279,23 @@ class Omitter:
             else:
                 outputs.append((p, OmissionRef(p.message_id, p.part, omission_id, chars, p.label)))
         entries: list[Entry] = []
+        changes: list[Event] = []
         if outputs:
-            entries.append(OutputsOmitted(turn, tuple(r for _, r in outputs), why))
+            gone, freed = tuple(r for _, r in outputs), sum(p.saves for p, _ in outputs)
+            entries.append(OutputsOmitted(turn, gone, why, freed))
+            changes.append(OutputsReplaced(turn, gone, freed, why))
         if inputs:
-            entries.append(InputsOmitted(turn, tuple(r for _, r in inputs)))
+            marked, freed = tuple(r for _, r in inputs), sum(p.saves for p, _ in inputs)
+            entries.append(InputsOmitted(turn, marked, freed))
+            changes.append(ViewReduced(turn, "inputs", marked, freed))
         if texts:
-            entries.append(TextsShortened(turn, tuple(r for _, r in texts)))
+            cut, freed = tuple(r for _, r in texts), sum(p.saves for p, _ in texts)
+            entries.append(TextsShortened(turn, cut, freed))
+            changes.append(ViewReduced(turn, "texts", cut, freed))
         if entries:
             await session.append(*entries)
-        if outputs:
-            refs = tuple(r for _, r in outputs)
-            self.bus.emit(OutputsReplaced(turn, refs, sum(p.saves for p, _ in outputs)))
-        if inputs:
-            gone = tuple(r.omission_id for _, r in inputs)
-            self.bus.emit(ViewReduced(turn, "inputs", gone, sum(p.saves for p, _ in inputs)))
-        if texts:
-            gone = tuple(r.omission_id for _, r in texts)
-            self.bus.emit(ViewReduced(turn, "texts", gone, sum(p.saves for p, _ in texts)))
+        for change in changes:
+            self.bus.emit(change)
         return tuple(ids)
 
     async def _stored(self, session: Session, piece: Piece) -> tuple[str, int]:

@@ -233,5 +233,5 @@ class Reducer:
 
     async def _drop_reasoning(self, turn: int, before: str, freed: int) -> None:
         if before:
-            await self.session.append(ReasoningDropped(turn, before))
+            await self.session.append(ReasoningDropped(turn, before, freed))
             self.bus.emit(ViewReduced(turn, "reasoning", (), freed))

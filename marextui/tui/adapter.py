@@ -7,7 +7,8 @@ from typing import Protocol
 
 from marextui.engine import events as ev
 from marextui.engine.api import EngineApi
-from marextui.tui.viewmodel import Status, ViewModel
+from marextui.tui.status import Status
+from marextui.tui.viewmodel import ViewModel
 
 PAGE = 120
 """Log records asked for at a time."""
@@ -77,7 +78,7 @@ class Adapter:
                 view.omission_stored(event.info)
             case ev.OmissionRead():
                 view.omission_read(event.id, event.reads)
-            case ev.OutputsReplaced():
+            case ev.OutputsReplaced() | ev.ViewReduced():
                 view.outputs_omitted([ref.omission_id for ref in event.refs])
             case ev.PermissionAsked():
                 view.ask_permission(event)

@@ -241,7 +241,7 @@ class MarexApp(CommandApp):
         self.action_status()
 
     def on_omissions_pane_opened(self, event: OmissionsPane.Opened) -> None:
-        self.open_omission(event.omission_id)
+        self.action_open_omission(event.omission_id)
 
     def on_memory_pane_edit_requested(self, event: MemoryPane.EditRequested) -> None:
         self.edit_memory(event.path)

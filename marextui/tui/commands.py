@@ -6,7 +6,6 @@ A dialog is imported when it is opened: nobody waits for it at the start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from textual import work
 from textual.widgets import Input, TextArea
@@ -16,8 +15,8 @@ from marextui.tui.actions import ACTIONS, all_key_labels, help_rows, key_label
 from marextui.tui.adapter import Adapter
 from marextui.tui.context_commands import ContextCommands
 from marextui.tui.glyphs import Glyphs
-from marextui.tui.items import CompactionItem, Item, ToolItem
 from marextui.tui.main_screen import PANES, MainScreen, Pane
+from marextui.tui.open_commands import OpenCommands
 from marextui.tui.ports import Ports, copy_and_tell
 from marextui.tui.text import line
 from marextui.tui.viewmodel import ViewModel
@@ -35,7 +34,7 @@ QUIT_WINDOW = 3.0
 """Seconds in which the second ctrl+c quits."""
 
 
-class CommandApp(ContextCommands, inherit_bindings=False):
+class CommandApp(ContextCommands, OpenCommands, inherit_bindings=False):
     """The actions of scope "app". The attributes are set by `tui.app.MarexApp`."""
 
     main: MainScreen
@@ -328,86 +327,3 @@ class CommandApp(ContextCommands, inherit_bindings=False):
         composer = self.main.composer
         composer.set_text(f"{dropped.text}\n{composer.text}" if composer.text else dropped.text)
         composer.focus_draft()
-
-    # --- showing in full -------------------------------------------------------------------------------------------
-    @work(group="open", exclusive=True)
-    async def open_item(self, item: Item, how: str) -> None:
-        """A block of the conversation in the viewer, the editor or the pager, in full."""
-        from marextui.tui.compaction_text import diff_text
-        from marextui.tui.screens.viewer import TextViewer
-
-        text, title, language = item.source, _title(item), ""
-        if isinstance(item, ToolItem):
-            if item.diff:
-                text, language = item.diff, "diff"
-            elif item.omission_id:
-                stored = await self._stored(item.omission_id, "This is what is left of it.")
-                text = text if stored is None else stored
-        elif isinstance(item, CompactionItem) and item.entry is not None:
-            diff = await self.engine.compaction_diff(item.entry.cycle)
-            if diff is not None:
-                text, language = diff_text(diff), "diff"
-        if how == "editor":
-            outcome = await self.ports.editor.edit(text)
-            problem = outcome.problem
-        elif how == "pager":
-            problem = await self.ports.pager.show(text, title=title)
-        else:
-            problem = ""
-            await self.push_screen(TextViewer(title, text, language=language))
-        if problem:
-            self.notify(problem, severity="error")
-
-    @work(group="open", exclusive=True)
-    async def open_omission(self, omission_id: str) -> None:
-        from marextui.tui.screens.viewer import TextViewer
-
-        text = await self._stored(omission_id)
-        if text is not None:
-            await self.push_screen(TextViewer(f"Omission {omission_id}", text))
-
-    async def _stored(self, omission_id: str, instead: str = "") -> str | None:
-        """A stored output; None after the person was told why there is none, and what they see `instead`."""
-        try:
-            text = await self.engine.read_omission(omission_id)
-        except OSError as error:
-            self.notify(f"{omission_id} cannot be read: {error.strerror or error}. {instead}", severity="error")
-            return None
-        if text is None:
-            why = "its days are over, or it made room for newer ones"
-            self.notify(f"{omission_id} is no longer stored: {why}. {instead}", severity="warning")
-        return text
-
-    @work(group="editor", exclusive=True)
-    async def edit_draft(self, text: str) -> None:
-        outcome = await self.ports.editor.edit(text)
-        if outcome.text is not None:
-            self.main.composer.set_text(outcome.text.rstrip("\n"))
-        if outcome.problem:
-            kept = f" Your text is kept in {outcome.path}." if outcome.path else ""
-            self.notify(outcome.problem + kept, severity="error")
-
-    @work(group="editor", exclusive=True)
-    async def edit_memory(self, path: str) -> None:
-        problem = await self.ports.editor.open(Path(path))
-        if problem:
-            self.notify(problem, severity="error")
-        await self.engine.reload_memory()
-
-    @work(group="dialog")
-    async def open_link(self, href: str) -> None:
-        """Only web addresses, only after the person has seen where they lead."""
-        from marextui.tui.screens.confirm import Confirm
-
-        if not href.startswith(("http://", "https://")):
-            self.notify(f"Not opened, not a web address: {href}", severity="warning")
-        elif await self.push_screen_wait(Confirm("Open this address in your browser?", href)):
-            self.open_url(href)
-
-
-def _title(item: Item) -> str:
-    if isinstance(item, ToolItem):
-        return item.title or item.name
-    if isinstance(item, CompactionItem):
-        return f"Compaction {item.entry.cycle}" if item.entry else "Compaction"
-    return "Message"

@@ -21,10 +21,13 @@ class Glyphs:
     more: str
     times: str
     arrow: str
+    minus: str
+    folded: str
+    unfolded: str
 
 
-UNICODE = Glyphs("▓", "█", "▒", "░", "┃", "·", "…", "▶", "↪", "×", "→")
-ASCII = Glyphs("=", "#", "+", ".", "|", "-", "~", ">", "\\", "x", ">")
+UNICODE = Glyphs("▓", "█", "▒", "░", "┃", "·", "…", "▶", "↪", "×", "→", "−", "▸", "▾")
+ASCII = Glyphs("=", "#", "+", ".", "|", "-", "~", ">", "\\", "x", ">", "-", "+", "-")
 
 
 def glyphs_of(app: Any) -> Glyphs:

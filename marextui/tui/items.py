@@ -115,6 +115,30 @@ class CompactionItem(Item):
         return "\n\n".join("\n".join([f"## {s.title}", *(f"- {text}" for text in told(s))]) for s in sections)
 
 
+@dataclass(slots=True)
+class AsideRow:
+    """A text that left the view: where it is kept, its length in characters, whose it was (`call`: a call's number)."""
+
+    omission_id: str
+    chars: int
+    message_id: str
+    call: int
+    title: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class ReductionItem(Item):
+    """A rewrite of the view: why, what was put aside, and the tokens that freed (0: not known)."""
+
+    why: str
+    rows: list[AsideRow]
+    freed: int
+
+    @property
+    def source(self) -> str:
+        return "\n".join(f"{r.omission_id} {r.title} ({r.chars} characters)" for r in self.rows)
+
+
 @dataclass(slots=True, kw_only=True)
 class NoticeItem(Item):
     level: Literal["info", "warning", "error"]

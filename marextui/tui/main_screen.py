@@ -27,7 +27,8 @@ from marextui.tui.panes.queue import QueuePane
 from marextui.tui.panes.statusline import KeyBar, StatusLine
 from marextui.tui.screens.permission import PermissionDock
 from marextui.tui.screens.search import SearchBar
-from marextui.tui.viewmodel import Status, ViewModel
+from marextui.tui.status import Status
+from marextui.tui.viewmodel import ViewModel
 
 WIDE = 100
 """Columns from which the panes stand side by side."""

@@ -7,24 +7,26 @@ its *position*, a number that stays the same for life: items loaded later from t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from marextui.engine import events as ev
 from marextui.engine.api import HistoryPage
+from marextui.tui import reductions
 from marextui.tui.compaction_items import Later
 from marextui.tui.items import (
     AssistantItem,
     CompactionItem,
     Item,
     NoticeItem,
+    ReductionItem,
     ToolItem,
     TurnItem,
     UserItem,
     searched_text,
     tool_title,
 )
+from marextui.tui.status import Status
 
 if TYPE_CHECKING:
     from marextui.context import entries as log
@@ -33,16 +35,8 @@ if TYPE_CHECKING:
 Aspect = Literal["items", "reset", "status", "queue", "title"]
 """What of the screen an event changed."""
 
-
-@dataclass(slots=True)
-class Status:
-    """The status line: what the engine does, which model, what the last turn used."""
-
-    phase: ev.Phase = "idle"
-    detail: str = ""
-    model: str = ""
-    local: bool = False
-    usage: ev.UsageLine | None = None
+_WHOLE_OUTPUTS = ("age", "repeat", "room")
+"""Reductions after which the view shows nothing of a tool's output but its marker."""
 
 
 class ViewModel:
@@ -65,6 +59,7 @@ class ViewModel:
         """True while the log holds records older than the loaded ones."""
         self._by_key: dict[str, Item] = {}
         self._tool_messages: dict[str, str] = {}
+        self._calls: dict[str, list[str]] = {}
         self._notices = 0
         self._later = Later()
 
@@ -125,7 +120,8 @@ class ViewModel:
                 self.queue = event.items
                 return {"queue"}
             case ev.ModelLoading() | ev.ModelReady() | ev.PhaseChanged() | ev.PromptProcessed() | ev.StepStarted():
-                return self._apply_status(event)
+                self.status.apply(event)
+                return {"status"}
             case ev.TextStreamed() | ev.ReasoningStreamed():
                 return self._stream(event)
             case ev.StreamDropped():
@@ -147,8 +143,8 @@ class ViewModel:
             case ev.CompactionProbed():
                 self._later.checked(event.entry, self.items)
                 return {"items"}
-            case ev.OutputsReplaced():
-                self._omitted(event.refs, event.tokens_freed)
+            case ev.OutputsReplaced() | ev.ViewReduced():
+                self._reduced(reductions.from_event(event, self._fresh("reduction")))
                 return {"items"}
             case ev.OmissionStored():
                 if event.info.message_id in self._tool_messages:
@@ -176,28 +172,6 @@ class ViewModel:
                 return {"items", "status"}
             case _:
                 return set()
-
-    def _apply_status(
-        self, event: ev.ModelLoading | ev.ModelReady | ev.PhaseChanged | ev.PromptProcessed | ev.StepStarted
-    ) -> set[Aspect]:
-        status = self.status
-        match event:
-            case ev.ModelLoading():
-                share = f" {event.done * 100 // event.total} %" if event.total else ""
-                status.phase, status.detail = "loading", f"{event.label}: {event.stage}{share}"
-            case ev.ModelReady():
-                status.model, status.local = event.label, event.local
-                if status.phase == "loading":
-                    status.phase, status.detail = "idle", ""
-            case ev.PhaseChanged():
-                status.phase, status.detail = event.phase, event.detail
-            case ev.PromptProcessed():
-                status.detail = f"{event.done} of {event.total} tokens" + (
-                    f", {event.cached} from cache" if event.cached else ""
-                )
-            case ev.StepStarted():
-                status.detail = f"step {event.step}" if event.step > 1 else ""
-        return {"status"}
 
     def _stream(self, event: ev.TextStreamed | ev.ReasoningStreamed) -> set[Aspect]:
         item = self._by_key.get(event.message_id)
@@ -229,6 +203,7 @@ class ViewModel:
                 item.text.set(message.text)
                 item.reasoning.set(message.reasoning)
                 self._add(item)
+            self._calls[message.id] = [c.id for c in message.tool_calls]
             for call in message.tool_calls:
                 tool = self._call(call.id)
                 tool.name = tool.name or call.name
@@ -308,17 +283,24 @@ class ViewModel:
         item.version += 1
         return item
 
-    def _omitted(self, refs: Iterable[log.OmissionRef], freed: int | None) -> None:
-        refs = tuple(refs)
-        for ref in refs:
-            item = self._link(ref.message_id, ref.omission_id)
-            if item is not None:
-                item.omitted = True
-        if freed is not None and refs:
-            count = f"{len(refs)} tool output" + ("s are" if len(refs) > 1 else " is")
-            self._notice(
-                "info", f"{count} now a marker in the context: {freed:,} tokens freed.", "In full under Omissions.", ""
-            )
+    def _reduced(self, item: ReductionItem | None) -> None:
+        if item is None:
+            return
+        for row in item.rows:
+            card = self._link(row.message_id, row.omission_id) if item.why in _WHOLE_OUTPUTS else None
+            if card is not None:
+                card.omitted = True
+        reductions.name_rows(item, self._title_of)
+        self._add(item)
+
+    def _title_of(self, message_id: str, call: int) -> str:
+        """What a text that was put aside is known as on the screen; "" when its message is not loaded."""
+        calls = self._calls.get(message_id, ())
+        key = self._tool_messages.get(message_id, message_id) if call < 0 else calls[call] if call < len(calls) else ""
+        item = self._by_key.get(key)
+        if isinstance(item, ToolItem):
+            return item.title
+        return {UserItem: "your message", AssistantItem: "an answer"}.get(type(item), "")
 
     def _notice(
         self,
@@ -354,7 +336,7 @@ class ViewModel:
         """Put an older page of the log before everything loaded; returns by how many items that grew the model."""
         past = ViewModel()
         past._by_key = {k: i for k, i in self._by_key.items() if isinstance(i, ToolItem)}
-        past._tool_messages = self._tool_messages
+        past._tool_messages, past._calls = self._tool_messages, self._calls
         for record in page.records:
             past._record(record)
         self._later.before(past._later, past.items)
@@ -362,6 +344,9 @@ class ViewModel:
         self.items[:0] = fresh
         self.first -= len(fresh)
         self._by_key.update({i.key: i for i in fresh})
+        for item in self.items:
+            if isinstance(item, ReductionItem):
+                reductions.name_rows(item, self._title_of)
         self.first_seq, self.more = page.first_seq, page.more
         return len(fresh)
 
@@ -372,8 +357,8 @@ class ViewModel:
         match entry:
             case log.MessageAdded():
                 self._message(entry.message)
-            case log.OutputsOmitted():
-                self._omitted(entry.refs, None)
+            case log.OutputsOmitted() | log.InputsOmitted() | log.TextsShortened() | log.ReasoningDropped():
+                self._reduced(reductions.from_entry(entry, f"reduction-{record.seq}"))
             case log.CompactionCommitted():
                 self._add(
                     CompactionItem(key=f"compaction-{record.seq}", trigger=entry.trigger, state="done", entry=entry)

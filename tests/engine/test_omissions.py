@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from marextui.context.budget import Window
+from marextui.context.entries import OutputsOmitted
 from marextui.engine.events import Notice, OmissionRead, OmissionStored, OutputsReplaced, ToolFinished
 from marextui.engine.omitter import DAY
 from marextui.tools.omitted import ReadOmittedContent
@@ -46,6 +47,8 @@ async def test_601_characters_become_a_marker_two_turns_later_and_600_do_not(rig
     [replaced] = r.of(OutputsReplaced)
     assert (replaced.turn, [x.omission_id for x in replaced.refs]) == (3, ["omitted-001"])
     assert replaced.tokens_freed > 100
+    [logged] = [x.entry for x in await r.records() if isinstance(x.entry, OutputsOmitted)]
+    assert (logged.freed, logged.why) == (replaced.tokens_freed, replaced.why)
     r.check_log()
 
 

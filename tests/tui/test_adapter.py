@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from marextui.context.entries import OmissionRef
+from marextui.context.entries import OmissionRef, ShortenedRef
 from marextui.context.messages import Message
 from marextui.engine import events as ev
 from marextui.tui.adapter import PAGE, Adapter
@@ -60,6 +60,7 @@ def test_pane_events_go_to_their_pane() -> None:
         asked,
         ev.PermissionSettled("p1", "once"),
         ev.OutputsReplaced(2, (OmissionRef("t", -1, "om-9", 10),), 4),
+        ev.ViewReduced(2, "texts", (ShortenedRef("t", -1, "om-8", 10, 4),), 2),
         ev.MemoryChanged(engine.memory_report),
         ev.ModelNeeded(),
         ev.ConversationRenamed("", "New"),
@@ -69,6 +70,7 @@ def test_pane_events_go_to_their_pane() -> None:
         ("ask_permission", asked),
         ("settle_permission", "p1"),
         ("outputs_omitted", ["om-9"]),
+        ("outputs_omitted", ["om-8"]),
         ("show_memory", engine.memory_report),
         ("model_needed",),
         ("show_title", "New"),

@@ -407,7 +407,7 @@ async def test_an_output_the_disk_cannot_give_is_named_and_the_screen_stays() ->
 
     engine.read_omission = broken  # type: ignore[method-assign]
     async with app.run_test(size=WIDE) as pilot:
-        app.open_omission("omitted-001")
+        app.action_open_omission("omitted-001")
         await settled(pilot)
         assert app.screen is app.main
         assert any("omitted-001 cannot be read: Input/output error" in t for t in toasts(app))

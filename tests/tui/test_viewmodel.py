@@ -13,6 +13,7 @@ from marextui.tui.items import (
     CompactionItem,
     Item,
     NoticeItem,
+    ReductionItem,
     TextBuffer,
     ToolItem,
     TurnItem,
@@ -20,6 +21,7 @@ from marextui.tui.items import (
     ordered_sections,
     tool_title,
 )
+from marextui.tui.reductions import headline
 from marextui.tui.viewmodel import ViewModel
 from tests.tui.scenes import ANSWER, compaction, tool_turn, usage
 
@@ -115,10 +117,10 @@ def test_replaced_outputs_are_marked_on_their_cards_and_told() -> None:
     card = model.get("call-1")
     assert isinstance(card, ToolItem)
     assert card.omitted
-    notice = model.items[-1]
-    assert isinstance(notice, NoticeItem)
-    assert "1 tool output is" in notice.text
-    assert "480" in notice.text
+    told = model.items[-1]
+    assert isinstance(told, ReductionItem)
+    assert headline(told) == "1 old output was put aside"
+    assert (told.freed, [(r.omission_id, r.title) for r in told.rows]) == (480, [("om-7f3a", "Read src/parse.py")])
 
 
 def test_an_error_carries_its_hint_and_action() -> None:
@@ -180,7 +182,7 @@ def test_the_log_knows_turns_notices_and_omissions() -> None:
             TurnClosed(1, "error", None, 5, None, 2.0, "tiny"),
         )
     )
-    assert kinds(model) == [ToolItem, NoticeItem, TurnItem]
+    assert kinds(model) == [ToolItem, ReductionItem, NoticeItem, TurnItem]
     card = model.items[0]
     assert isinstance(card, ToolItem)
     assert (card.omission_id, card.omitted) == ("om-1", True)

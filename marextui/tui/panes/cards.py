@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.content import Content
+from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -17,12 +18,14 @@ from marextui.tui.items import (
     CompactionItem,
     Item,
     NoticeItem,
+    ReductionItem,
     ToolItem,
     TurnItem,
     UserItem,
     ordered_sections,
     told,
 )
+from marextui.tui.reductions import headline
 from marextui.tui.text import line, plain
 from marextui.tui.windowing import is_long
 
@@ -60,6 +63,8 @@ def hidden(item: Item) -> int:
         return 1 if item.omitted or (item.omission_id and item.chars > len(str(item.output))) else 0
     if isinstance(item, CompactionItem):
         return 1 if item.entry is not None else 0
+    if isinstance(item, ReductionItem):
+        return len(item.rows)
     if is_long(item):
         return max(shorten(item.source, LONG_HEAD, LONG_TAIL)[1], 1)
     return 0
@@ -79,13 +84,15 @@ def expandable(item: Item) -> bool:
             return bool(item.reasoning)
         case CompactionItem():
             return bool(item.entry and ordered_sections(item.entry.summary))
+        case ReductionItem():
+            return bool(item.rows)
     return False
 
 
 def fold_glyph(app: App[Any], expanded: bool) -> str:
     """The sign before a block that can be expanded or folded."""
-    folded, unfolded = ("+", "-") if glyphs_of(app) is ASCII else ("▸", "▾")
-    return unfolded if expanded else folded
+    glyphs = glyphs_of(app)
+    return glyphs.unfolded if expanded else glyphs.folded
 
 
 class Block(Widget):
@@ -253,6 +260,37 @@ def _check_line(checked: CompactionChecked) -> Content:
     return Content.assemble(told, ("; open to see which", "$text-warning"))
 
 
+class ReductionCard(Card):
+    """One line for a rewrite of the view; expanded, what was put aside, each row a link to the whole text."""
+
+    item: ReductionItem
+
+    def build(self) -> Content:
+        from marextui.context.omission import ID_PATTERN
+
+        item = self.item
+        glyphs = glyphs_of(self.app)
+        freed = f": {glyphs.minus}{formats.tokens(item.freed)} tokens" if item.freed > 0 else ""
+        head = Content.assemble(self.fold_mark(), (f"{headline(item)}{freed}", DIM))
+        if not self.expanded:
+            return head
+        rows = [head]
+        for row in item.rows:
+            ours = ID_PATTERN.fullmatch(row.omission_id)  # nothing else gets into the action
+            link = Style.from_meta({"@click": f"app.open_omission({row.omission_id!r})"}) + Style(underline=True)
+            rows.append(
+                Content.assemble(
+                    "    ",
+                    Content.styled(row.omission_id, link) if ours else line(row.omission_id or "not stored", 40),
+                    f" {glyphs.dot} ",
+                    line(row.title, 100) if row.title else "an earlier message",
+                    (f" {glyphs.dot} {formats.chars(row.chars)}", DIM),
+                )
+            )
+        rows.append(Content.styled(f"    {self.key_label('conversation.open')} opens them in full", DIM))
+        return Content("\n").join(rows)
+
+
 class NoticeCard(Card):
     """A sentence for people: what happened, what to do, and the key for it where there is one."""
 
@@ -306,6 +344,7 @@ def make_block(item: Item, *, expanded: bool, key_label: KeyLabel) -> Block:
         UserItem: UserCard,
         ToolItem: ToolCard,
         CompactionItem: CompactionCard,
+        ReductionItem: ReductionCard,
         NoticeItem: NoticeCard,
         TurnItem: TurnLine,
         AssistantItem: LongAnswerCard,

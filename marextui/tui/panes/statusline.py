@@ -15,8 +15,8 @@ from marextui.tui import formats
 from marextui.tui.action_types import Action, Scope
 from marextui.tui.actions import key_label
 from marextui.tui.glyphs import ASCII, glyphs_of
+from marextui.tui.status import Status
 from marextui.tui.text import line
-from marextui.tui.viewmodel import Status
 
 WORDS: dict[Phase, str] = {
     "starting": "starting",
