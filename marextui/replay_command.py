@@ -16,6 +16,7 @@ from marextui.context.ask import Question, read_questions
 from marextui.context.budget import check_compact_at, check_window
 from marextui.context.messages import canonical_json
 from marextui.context.recording import Recording, RecordingError, read_recording
+from marextui.context.redacted import redacted_arguments
 from marextui.context.sanitise import one_line
 from marextui.context.shapes import SHAPES
 from marextui.context.strategy_names import STRATEGY_NAMES
@@ -71,7 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trigger", choices=CHOSEN_TRIGGERS, default="threshold")
     parser.add_argument("--summarizer", choices=("offline", "model"), default="offline")
     parser.add_argument("--report", metavar="FILE", help="write the report as JSON")
-    parser.add_argument("--view", metavar="FILE", help="write the last view, one message a line")
+    view = "write the last view, one message a line: exactly what would be sent, so secrets in it are not replaced"
+    parser.add_argument("--view", metavar="FILE", help=view)
     parser.add_argument(
         "--shape",
         choices=SHAPES,
@@ -129,12 +131,13 @@ async def _model() -> Connection:
 
 
 def _write(options: argparse.Namespace, outcome: ReplayOutcome) -> None:
-    text = json.dumps(outcome.report, ensure_ascii=False, indent=1)
     if options.report:
-        Path(options.report).write_text(text + "\n", encoding="utf-8")
+        report = json.loads(redacted_arguments(json.dumps(outcome.report)))
+        Path(options.report).write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     if options.view:
-        lines = "".join(canonical_json(m) + "\n" for m in outcome.view)
-        Path(options.view).write_text(lines, encoding="utf-8")
+        # asked for to see what is sent: exact, so a new file is for its owner only
+        with open(options.view, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.writelines(canonical_json(m) + "\n" for m in outcome.view)
     _summary(outcome.report)
 
 

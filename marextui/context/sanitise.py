@@ -72,6 +72,11 @@ def sanitise(text: str, *, max_line: int = 2000, collapse_progress: bool = True)
     return _lay_out(text, 0, 0, max_line)[0]
 
 
+def without_sequences(text: str) -> str:
+    """`text` without escape sequences; everything else, other control bytes too, stays as it is."""
+    return _SEQUENCE.sub("", text) if "\x1b" in text or _SUSPECT.search(text) is not None else text
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """`text` as one line of at most `limit` cells: runs of blanks and line ends are one blank, "…" where it was cut."""
     if limit < 1:

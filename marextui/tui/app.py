@@ -23,8 +23,9 @@ from marextui.tui.glyphs import ASCII, UNICODE
 from marextui.tui.history import PromptHistory
 from marextui.tui.items import AssistantItem
 from marextui.tui.main_screen import MainScreen
-from marextui.tui.panes.composer import Composer, Draft
+from marextui.tui.panes.composer import Composer
 from marextui.tui.panes.conversation import Conversation
+from marextui.tui.panes.draft import Draft
 from marextui.tui.panes.gauge import GaugePane
 from marextui.tui.panes.memory import MemoryPane
 from marextui.tui.panes.omissions import OmissionsPane
@@ -213,7 +214,7 @@ class MarexApp(CommandApp):
 
     def on_composer_queued_edited(self, event: Composer.QueuedEdited) -> None:
         if not self.engine.edit_queued(event.prompt_id, event.text):
-            self.main.composer.set_text(event.text)
+            self.main.composer.put_before(event.text)
             self.notify("That message was sent already; your change is in the draft.", severity="warning")
 
     def on_composer_editor_requested(self, event: Composer.EditorRequested) -> None:

@@ -324,6 +324,5 @@ class CommandApp(ContextCommands, OpenCommands, inherit_bindings=False):
         if dropped is None:
             self.notify("Nothing is queued.")
             return
-        composer = self.main.composer
-        composer.set_text(f"{dropped.text}\n{composer.text}" if composer.text else dropped.text)
-        composer.focus_draft()
+        self.main.composer.put_before(dropped.text)
+        self.main.composer.focus_draft()

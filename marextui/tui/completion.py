@@ -50,10 +50,19 @@ def file_query(before: str) -> str | None:
     return match[1] if match else None
 
 
+_UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def writable(path: str) -> bool:
+    """Whether a file's name can stand in a message: no line end, control or reordering character, no broken text."""
+    return _UNWRITABLE.search(path) is None
+
+
 def with_file(before: str, path: str) -> str:
-    """`before` with its `@` word completed to `path`; a path with blanks is quoted."""
+    """`before` with its `@` word completed to `path`; a path with blanks or quotes is quoted."""
     match = _AT.search(before)
     if match is None:
         return before
-    shown = f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
-    return before[: match.start()] + shown + " "
+    quote = "'" if '"' in path else '"'
+    bare = not re.search(r"[\s\"'`]", path) or quote in path
+    return f"{before[: match.start()]}@{path if bare else quote + path + quote} "

@@ -1,4 +1,4 @@
-"""Earlier prompts, kept in a file in the data directory: one JSON string a line, newest last."""
+"""Earlier prompts, kept in a file in the data directory: one JSON string a line, newest last, without secrets (I10)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,29 @@ import json
 import os
 from pathlib import Path
 
-from marextui.paths import ensure_private
+from marextui.private_files import ensure_private, write_private
 
 KEEP = 1_000
 """Prompts kept; the file is cut back to this when it is loaded."""
+MOST_CHARS = 100_000
+"""Characters of the longest prompt written to the file; a longer one is remembered until the end of this run."""
 
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-class PromptHistory:
-    """Prompts and a place in them. `path` None: kept in memory only; the file is without secrets (I10).
+def _line(prompt: str) -> str:
+    from marextui.context.redaction import redact  # its many patterns are compiled when there is a prompt to clean
 
-    A file that cannot be read or written costs the memory of earlier prompts, never the prompt itself; `problem` then
-    says so.
+    return json.dumps(redact(prompt)) + "\n"
+
+
+class PromptHistory:
+    """Prompts and a place in them. `path` None: kept in memory only. A file that cannot be read or written costs the
+    memory of earlier prompts, never the prompt itself; `problem` then says so.
+
+    Prompts of this run come back as they were typed; from the file they come with placeholders for secrets.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -42,7 +50,7 @@ class PromptHistory:
         except FileNotFoundError:
             return []
         except OSError as error:
-            self.problem = f"Earlier prompts could not be read: {error}"
+            self.problem = f"Earlier prompts could not be read: {error.strerror or error} ({path})"
             return []
         found: list[str] = []
         for raw in lines[-KEEP:]:
@@ -53,21 +61,22 @@ class PromptHistory:
             if isinstance(value, str) and value:
                 found.append(value)
         if len(lines) > 2 * KEEP:
-            self._write(path, "".join(json.dumps(e) + "\n" for e in found), "w")
+            self._rewrite(path, found)
         return found
 
-    def _write(self, path: Path, text: str, mode: str) -> None:
+    def _rewrite(self, path: Path, prompts: list[str]) -> None:
         try:
-            ensure_private(path.parent)
-            with open(path, mode, encoding="utf-8", opener=_private) as file:
-                file.write(text)
+            write_private(path, "".join(map(_line, prompts)).encode("utf-8"))
         except OSError as error:
-            self.problem = f"The prompt could not be added to the history: {error}"
+            self.problem = f"The file of earlier prompts could not be written: {error.strerror or error} ({path})"
 
     def _append(self, path: Path, prompt: str) -> None:
-        from marextui.context.redaction import redact  # its many patterns are compiled when there is a prompt to clean
-
-        self._write(path, json.dumps(redact(prompt)) + "\n", "a")
+        try:
+            ensure_private(path.parent)
+            with open(path, "a", encoding="utf-8", opener=_private) as file:
+                file.write(_line(prompt))
+        except OSError as error:
+            self.problem = f"The prompt could not be added to the history: {error.strerror or error} ({path})"
 
     async def add(self, prompt: str) -> None:
         """Remember a sent prompt (a repetition of the last one is not kept twice)."""
@@ -75,7 +84,7 @@ class PromptHistory:
         if not prompt.strip() or (self.entries and self.entries[-1] == prompt):
             return
         self.entries.append(prompt)
-        if self._path is not None:
+        if self._path is not None and len(prompt) <= MOST_CHARS:
             await asyncio.to_thread(self._append, self._path, prompt)
 
     def older(self, draft: str) -> str | None:

@@ -28,10 +28,14 @@ from marextui.tui.panes.statusline import KeyBar, StatusLine
 from marextui.tui.screens.permission import PermissionDock
 from marextui.tui.screens.search import SearchBar
 from marextui.tui.status import Status
+from marextui.tui.toasts import ToastRoom
 from marextui.tui.viewmodel import ViewModel
 
 WIDE = 100
 """Columns from which the panes stand side by side."""
+
+SHORT = 20
+"""Rows below which a question takes all the room it can get."""
 
 Pane = Literal["conversation", "gauge", "omissions", "memory"]
 PANES: tuple[Pane, ...] = ("conversation", "omissions", "memory", "gauge")
@@ -116,6 +120,8 @@ class MainScreen(Screen[None]):
         self.tabs = TabLine(key_label)
         self.side = Vertical(id="side")
         self.narrow: bool | None = None
+        self.tight = False
+        """The screen is short and something is asked: only what it takes to answer and to write is shown."""
         self.shown: Pane = "conversation"
 
     def compose(self) -> ComposeResult:
@@ -136,6 +142,8 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         self._lay_out(self.app.size.width)
         self.composer.focus_draft()
+        below = (self.search, self.queue, self.dock, self.composer, self.composer.popup)
+        ToastRoom(self, below, (self.tabs, self.gauge_line), lambda: 0 if self.narrow else self.side.size.width)
         self.call_after_refresh(self._mount_hidden)
 
     async def _mount_hidden(self) -> None:
@@ -145,6 +153,7 @@ class MainScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out(event.size.width)
+        self._tighten(event.size.height)
 
     # --- layout ----------------------------------------------------------------------------------------------------
     def _lay_out(self, width: int) -> None:
@@ -155,10 +164,20 @@ class MainScreen(Screen[None]):
         if not narrow:
             self.side.styles.width = min(46, max(38, width // 3))
 
+    def _tighten(self, height: int) -> None:
+        tight = height < SHORT and self.dock.current is not None
+        if tight != self.tight:
+            self.tight = tight
+            self.keybar.display = not tight
+            self.queue.styles.max_height = 0 if tight else None
+            self.composer.tighten(tight)
+            self.dock.set_class(tight, "-tight")
+            self._arrange()
+
     def _arrange(self) -> None:
-        """Show what the width allows; widgets are hidden by themselves, so nothing else is restyled."""
+        """Show what the size allows; widgets are hidden by themselves, so nothing else is restyled."""
         narrow = bool(self.narrow)
-        self.tabs.display = self.gauge_line.display = narrow
+        self.tabs.display = self.gauge_line.display = narrow and not self.tight
         self.conversation.display = not narrow or self.shown == "conversation"
         self.side.display = not narrow or self.shown != "conversation"
         for pane in ("gauge", "omissions", "memory"):
@@ -249,9 +268,11 @@ class MainScreen(Screen[None]):
 
     def ask_permission(self, request: ev.PermissionAsked) -> None:
         self.dock.ask(request)
+        self._tighten(self.size.height)
 
     def settle_permission(self, request_id: str) -> None:
         self.dock.settle(request_id)
+        self._tighten(self.size.height)
 
     def probes_answered(self, answers: ev.ProbesAnswered) -> None:
         self.post_message(self.ProbesAnswered(answers))

@@ -68,6 +68,21 @@ def test_all_three_file_forms_give_the_same_report(tmp_path: Path, name: str) ->
     assert len(view) == report["steps"][-1]["view_messages"]
 
 
+def test_the_view_is_exact_and_private_and_the_report_holds_no_secret(tmp_path: Path) -> None:
+    """I10: who asks for the view asks for what would be sent; everything else on disk is without secrets."""
+    key = "sk-proj-Zm9vYmFyYmF6cXV4Zm9vYmFy0123456789"
+    recorded = conversation(4)
+    recorded[1]["content"] = f"Use OPENAI_API_KEY={key} from now on."
+    questions = tmp_path / "ask.json"
+    questions.write_text(json.dumps([{"question": f"Is the key {key}?", "accept": ["sk-proj"]}]))
+    code, report, view = run(tmp_path, write(tmp_path / "a.jsonl", recorded), "--ask", str(questions))
+    assert code == 0
+    assert view[1]["content"] == recorded[1]["content"]
+    assert ((tmp_path / "view.jsonl").stat().st_mode & 0o077) == 0
+    assert key not in json.dumps(report)
+    assert report["answers"][0]["question"].startswith("Is the key [redacted:")
+
+
 def test_compactions_and_omissions_point_into_the_recording(tmp_path: Path) -> None:
     recorded = conversation(24)
     code, report, _ = run(tmp_path, write(tmp_path / "a.jsonl", recorded), "--window", "4096")

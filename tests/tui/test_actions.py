@@ -6,8 +6,8 @@ from collections import Counter
 
 from marextui.tui.actions import ACTIONS, OWN_ACTIONS, all_key_labels, by_id, help_rows, key_label, keymap
 from marextui.tui.app import MarexApp
-from marextui.tui.panes.composer import Draft
 from marextui.tui.panes.conversation import Conversation
+from marextui.tui.panes.draft import Draft
 
 
 def test_ids_are_unique_and_say_their_scope() -> None:

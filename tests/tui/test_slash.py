@@ -88,3 +88,27 @@ def test_the_word_at_the_cursor(before: str, query: str | None) -> None:
 def test_completing_keeps_what_stands_before() -> None:
     assert completion.with_file("see @ap", "src/app.py") == "see @src/app.py "
     assert completion.with_file("@x", "a b.txt") == '@"a b.txt" '
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("a b.txt", '@"a b.txt" '),
+        ("été/日本.md", "@été/日本.md "),
+        ("-rf", "@-rf "),
+        ('say "hi".txt', "@'say \"hi\".txt' "),
+        ("it's.txt", '@"it\'s.txt" '),
+        ("""both "and' here""", """@both "and' here """),
+        ("a\u00a0b", '@"a\u00a0b" '),
+    ],
+)
+def test_odd_file_names_are_written_so_that_their_end_is_seen(path: str, written: str) -> None:
+    assert completion.with_file("@x", path) == written
+
+
+@pytest.mark.parametrize(
+    ("path", "can"),
+    [("a b", True), ("日本", True), ("a\nb", False), ("a\x1b[2J", False), ("caf\udce9", False), ("a\u202eb", False)],
+)
+def test_names_that_no_line_can_hold_are_not_offered(path: str, can: bool) -> None:
+    assert completion.writable(path) is can

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from marextui.tui import formats
-from marextui.tui.glyphs import ASCII, glyphs_of
+from marextui.tui.glyphs import glyphs_of
 from marextui.tui.items import (
     AssistantItem,
     CompactionItem,

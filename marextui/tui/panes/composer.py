@@ -2,99 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
-from textual.widgets.option_list import Option
 
 from marextui.engine.events import QueuedPrompt
 from marextui.tui import completion, slash
-from marextui.tui.action_types import Action, bindings_for
-from marextui.tui.actions import OWN_ACTIONS
+from marextui.tui.action_types import Action
 from marextui.tui.history import PromptHistory
-from marextui.tui.text import line
+from marextui.tui.panes.draft import Draft
+from marextui.tui.panes.popup import CompletionPopup, Kind
+from marextui.tui.pastes import Pastes
 
-PASTE_LINES, PASTE_CHARS = 5, 1_000
-"""A paste of more lines or characters than these is shown as a placeholder."""
 HEIGHTS = (3, 6, 10)
 """Rows of the draft: it grows in steps, so that most new lines do not lay out the conversation anew (case 2)."""
-POPUP_ROWS = 8
-
-_PLACEHOLDER = re.compile(r"\[Pasted #(\d+): [^\]\n]*\]")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-class Draft(TextArea):
-    """The text area. Keys come from the action registry; they are asked before the text area's own.
-
-    Such keys reach the app before characters typed ahead of them have reached the draft, so what they do waits its turn
-    in the draft's own queue: else Enter on a busy machine would send half of a line.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(OWN_ACTIONS, "composer")]
-
-    class Typed(Message):
-        """A key reached the draft."""
-
-    def __init__(self, owner: Composer) -> None:
-        super().__init__(
-            "",
-            soft_wrap=True,
-            tab_behavior="focus",
-            show_line_numbers=False,
-            highlight_cursor_line=False,
-            placeholder="Write a message. / for commands, @ for files",
-            id="draft",
-        )
-        self.cursor_blink = False
-        self._owner = owner
-
-    async def _on_key(self, event: events.Key) -> None:
-        self.post_message(self.Typed())
-        await super()._on_key(event)
-
-    async def _on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        event.prevent_default()
-        self._owner.paste(event.text)
-
-    @property
-    def on_first_line(self) -> bool:
-        """The cursor stands on the first line as wrapped."""
-        return self.wrapped_document.location_to_offset(self.cursor_location).y == 0
-
-    @property
-    def on_last_line(self) -> bool:
-        return self.wrapped_document.location_to_offset(self.cursor_location).y >= self.wrapped_document.height - 1
-
-    def action_submit(self) -> None:
-        self.call_later(self._owner.enter)
-
-    def action_newline(self) -> None:
-        self.call_later(self.insert, "\n")
-
-    def action_up(self) -> None:
-        self.call_later(self._owner.vertical, -1)
-
-    def action_down(self) -> None:
-        self.call_later(self._owner.vertical, 1)
-
-    def action_tab(self) -> None:
-        self.call_later(self._owner.tab)
-
-    def action_editor(self) -> None:
-        self.call_later(self._owner.ask_for_editor)
-
-    def action_history(self) -> None:
-        self.call_later(self._owner.search_history)
 
 
 class Composer(Vertical):
@@ -143,31 +68,26 @@ class Composer(Vertical):
         self.history = history
         self._commands = commands
         self._load_files = files
-        self._files: tuple[str, ...] | None = None
-        self._pastes: dict[int, str] = {}
-        self._popup_kind = ""
-        self._offered_for = ""
-        self._choices: list[str] = []
-        self._own_change = False
-        self._quiet_for: str | None = None
+        self._files: tuple[str, ...] = ()
+        self._naming = False
+        """The cursor stands in an `@` word; the files were looked for when it was begun."""
+        self._pastes = Pastes()
+        self._put: str | None = None
+        """What the composer itself put into the draft last: no typing, so nothing is offered for it."""
         self.queued: QueuedPrompt | None = None
         self._stash = ""
+        self._tight = False
         self.draft = Draft(self)
+        self.popup = CompletionPopup()
 
     def compose(self) -> ComposeResult:
         yield Static("", id="composer-note", markup=False)
-        yield OptionList(id="popup", markup=False)
+        yield self.popup
         yield self.draft
 
     def on_mount(self) -> None:
-        self.popup.display = False
-        self.popup.can_focus = False
         self.query_one("#composer-note").display = False
         self.draft.styles.height = HEIGHTS[0]
-
-    @property
-    def popup(self) -> OptionList:
-        return self.query_one("#popup", OptionList)
 
     # --- the text --------------------------------------------------------------------------------------------------
     @property
@@ -178,15 +98,16 @@ class Composer(Vertical):
     @property
     def full_text(self) -> str:
         """The draft with its pastes expanded."""
-        return _PLACEHOLDER.sub(lambda m: self._pastes.get(int(m[1]), m[0]), self.draft.text)
+        return self._pastes.expanded(self.draft.text)
 
     def set_text(self, text: str) -> None:
-        """Replace the draft; undo brings the old one back."""
-        draft = self.draft
-        draft.history.checkpoint()
-        draft.replace(text, (0, 0), draft.document.end, maintain_selection_offset=False)
-        draft.move_cursor(draft.document.end)
-        draft.history.checkpoint()
+        """Replace the draft, a very long text by a placeholder; undo brings the old one back."""
+        self.draft.replace_all(self._pastes.held(text))
+
+    def put_before(self, text: str) -> None:
+        """Put `text` before the draft: nothing that was written is lost."""
+        text = self._pastes.held(text)
+        self.draft.replace_all(f"{text}\n{self.draft.text}" if self.draft.text else text)
 
     def clear(self) -> bool:
         """Empty the draft, with undo; False when it was empty."""
@@ -203,33 +124,31 @@ class Composer(Vertical):
 
     def paste(self, text: str) -> None:
         """Put pasted text at the cursor, a long one as a placeholder (case 36)."""
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-        rows = text.count("\n") + 1
-        if rows > PASTE_LINES or len(text) > PASTE_CHARS:
-            number = len(self._pastes) + 1
-            self._pastes[number] = text
-            size = f"{rows:,} lines" if rows > 1 else f"{len(text):,} characters"
-            text = f"[Pasted #{number}: {size}]"
-        else:
-            text = _CONTROLS.sub("", text)
         start, end = self.draft.selection
-        self.draft.replace(text, start, end, maintain_selection_offset=False)
+        self.draft.replace(self._pastes.shown(text), start, end, maintain_selection_offset=False)
 
     # --- keys ------------------------------------------------------------------------------------------------------
     def enter(self) -> None:
-        """Enter: take the chosen completion when it changes the line, else send."""
-        if self._popup_kind and self.draft.text != self._offered_for:
-            self.close_popup()  # typed on since: what it offers is not for this line
-        if self._popup_kind in ("file", "history") and self.take_completion():
+        """Enter: take the chosen completion when it changes the line, else send.
+
+        What was typed on since the popup opened is not what it offers for: then the text is sent as it stands.
+        """
+        popup, typed = self.popup, self.text.strip()
+        if not popup.fits(self.draft.text):
+            popup.close()
+        if popup.kind == "file" and self._completed(popup.chosen).rstrip() == self.draft.before_cursor:
+            popup.close()  # typed to its end: nothing to complete
+        if popup.kind in ("file", "history"):
+            self.take_completion()
             return
-        if self._popup_kind == "slash" and self._choices[self._chosen()] != self.text.strip():
-            name = self._choices[self._chosen()].removeprefix("/")
-            if self._commands[name].args == "" and self.text.strip() != f"/{name}":
-                self._own_set(f"/{name}")
-            elif not self.text.strip().startswith(f"/{name}"):
+        if popup.kind == "slash" and popup.chosen != typed:
+            takes_argument = bool(self._commands[popup.chosen.removeprefix("/")].args)
+            if takes_argument and not typed.startswith(popup.chosen):
                 self.take_completion()
                 return
-        self.close_popup()
+            if not takes_argument:
+                self._own_set(popup.chosen)
+        popup.close()
         self._send()
 
     def _send(self) -> None:
@@ -247,8 +166,7 @@ class Composer(Vertical):
         if text.lstrip().startswith("/"):
             text = text.lstrip()
         self.history.reset()
-        self.set_text("")
-        self._pastes.clear()
+        self._own_set("")
         if isinstance(parsed, slash.Command):
             self.post_message(self.CommandGiven(parsed))
         else:
@@ -265,12 +183,11 @@ class Composer(Vertical):
     def vertical(self, by: int) -> None:
         """Up and down: in the popup, in the text, and past its first or last line through earlier prompts."""
         draft = self.draft
-        if self._popup_kind:
-            popup = self.popup
+        if self.popup.kind:
             if by < 0:
-                popup.action_cursor_up()
+                self.popup.action_cursor_up()
             else:
-                popup.action_cursor_down()
+                self.popup.action_cursor_down()
         elif by < 0 and draft.on_first_line:
             if self.queued is None:
                 self._show_earlier(self.history.older(draft.text))
@@ -287,110 +204,94 @@ class Composer(Vertical):
             self._own_set(text)
 
     def _own_set(self, text: str) -> None:
-        self._own_change = True
         self.set_text(text)
+        self._put = self.draft.text
 
     # --- completion ------------------------------------------------------------------------------------------------
-    async def on_text_area_changed(self, event: TextArea.Changed) -> None:
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """The draft is not what it was. Several changes may be told at once: only what it is now counts."""
         event.stop()
         self._grow()
-        if self._own_change:
-            self._own_change = False
-            self.close_popup()
+        if self.draft.text == self._put:
+            self._naming = False
+            self.popup.close()
             return
-        if self._popup_kind == "history":
+        self._put = None
+        if self.popup.kind == "history":
             self._offer_history()
             return
         self.history.reset()
-        await self._offer()
+        self._offer()
 
-    def _before_cursor(self) -> str:
-        row, column = self.draft.cursor_location
-        return self.draft.document.get_line(row)[:column]
-
-    async def _offer(self) -> None:
-        text = self.draft.text if len(self.draft.text) < 200 else ""
-        commands = slash.completions(text, self._commands)
+    def _offer(self) -> None:
+        typed = self.draft.text
+        commands = slash.completions(typed, self._commands) if len(typed) < 200 else []
         if commands:
-            rows = [(f"/{a.slash}", f"{a.args}  {a.help}".strip()) for a in commands]
-            self._open("slash", rows)
+            self._open("slash", [(f"/{a.slash}", f"{a.args}  {a.help}".strip()) for a in commands])
             return
-        before = self._before_cursor()
-        query = completion.file_query(before[-300:]) if "@" in before[-300:] else None
-        if query is None:
-            self.close_popup()
-            return
-        if self._files is None or self._popup_kind != "file":
-            self._files = await self._load_files()
-        found = completion.fuzzy(query, self._files)
+        before = self.draft.before_cursor[-300:]
+        query = completion.file_query(before) if "@" in before else None
+        if query is not None and not self._naming:
+            self.run_worker(self._look_for_files(), group="files", exclusive=True)
+        self._naming = query is not None
+        found = completion.fuzzy(query, self._files) if query is not None else []
         if found:
             self._open("file", [(path, "") for path in found])
         else:
-            self.close_popup()
+            self.popup.close()
+
+    async def _look_for_files(self) -> None:
+        """A project may be large: beside everything else, so that neither typing nor Enter waits for it."""
+        files = tuple(f for f in await self._load_files() if completion.writable(f))
+        if files != self._files:
+            self._files = files
+            if self._naming and not self.popup.highlighted:
+                self._offer()
 
     def search_history(self) -> None:
         """Reverse search: earlier prompts that hold the text of the draft; again: the one before."""
-        if self._popup_kind == "history":
+        if self.popup.kind == "history":
             self.vertical(1)
-            return
-        self._popup_kind = "history"
-        self._offer_history()
+        elif not self._offer_history():
+            self.notify("No earlier prompt holds that." if self.text.strip() else "There is no earlier prompt yet.")
 
-    def _offer_history(self) -> None:
+    def _offer_history(self) -> bool:
         found = self.history.search(self.draft.text.strip())[:50]
         if found:
             self._open("history", [(text, "") for text in found])
         else:
-            self.close_popup()
+            self.popup.close()
+        return bool(found)
 
-    def _open(self, kind: str, rows: list[tuple[str, str]]) -> None:
-        popup = self.popup
-        self._popup_kind, self._offered_for = kind, self.draft.text
-        self._choices = [r[0] for r in rows]
-        popup.clear_options()
-        popup.add_options(
-            Option(Content.assemble(line(name, 100), "  ", line(more, 100).stylize("$foreground-muted")))
-            for name, more in rows
-        )
-        popup.highlighted = 0
-        shown = min(len(rows), POPUP_ROWS)
-        popup.styles.height = shown
-        popup.styles.offset = (0, -shown)
-        popup.display = True
+    def _open(self, kind: Kind, rows: list[tuple[str, str]]) -> None:
+        self.popup.offer(kind, rows, self.draft.text, self.draft.region.y)
 
     def close_popup(self) -> bool:
         """Close the popup; False when none was open."""
-        was = bool(self._popup_kind)
-        self._popup_kind, self._choices = "", []
-        if was:
-            self.popup.display = False
-        return was
+        return self.popup.close()
 
     @property
     def popup_rows(self) -> list[str]:
         """What the popup offers, [] when it is closed."""
-        return list(self._choices)
+        return list(self.popup.rows)
 
-    def _chosen(self) -> int:
-        return self.popup.highlighted or 0
+    def _completed(self, path: str) -> str:
+        """The line up to the cursor with its `@` word completed to `path`."""
+        return completion.with_file(self.draft.before_cursor, path)
 
     def take_completion(self) -> bool:
         """Put the chosen completion into the draft; False without an open popup."""
-        if not self._popup_kind or not self._choices:
+        choice, kind = self.popup.chosen, self.popup.kind
+        if not choice:
             return False
-        choice, kind = self._choices[self._chosen()], self._popup_kind
         if kind == "slash":
             self._own_set(f"{choice} " if self._commands[choice.removeprefix("/")].args else choice)
         elif kind == "history":
             self._own_set(choice)
         else:
-            row, column = self.draft.cursor_location
-            before = self._before_cursor()
-            self._own_change = True
-            self.draft.replace(
-                completion.with_file(before, choice), (row, 0), (row, column), maintain_selection_offset=False
-            )
-        self.close_popup()
+            self.draft.replace_before_cursor(self._completed(choice))
+            self._put = self.draft.text
+        self.popup.close()
         return True
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -399,9 +300,14 @@ class Composer(Vertical):
         self.focus_draft()
 
     # --- size ------------------------------------------------------------------------------------------------------
+    def tighten(self, tight: bool) -> None:
+        """One row only, or as many as the draft needs again."""
+        self._tight = tight
+        self._grow()
+
     def _grow(self) -> None:
         rows = self.draft.wrapped_document.height
-        room = max(HEIGHTS[0], self.screen.size.height // 2)
+        room = 1 if self._tight else max(HEIGHTS[0], self.screen.size.height // 2)
         wanted = next((h for h in HEIGHTS if rows <= h), HEIGHTS[-1])
         wanted = min(wanted, room)
         current = self.draft.styles.height

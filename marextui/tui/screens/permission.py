@@ -61,6 +61,7 @@ class PermissionDock(Vertical):
     PermissionDock {
         height: auto; max-height: 90%; display: none; border: round $warning; padding: 0 1; background: $surface;
         &.-asking { display: block; }
+        &.-tight { border: none; }
         .permission--head { height: auto; max-height: 2; }
         .permission--hint { height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
         LineView { height: 3; background: $panel; overflow-x: hidden; overflow-y: auto; display: none; }
@@ -260,7 +261,7 @@ class PermissionDock(Vertical):
 
     def _room(self) -> int:
         """Rows for the command or change: a quarter of the screen."""
-        return max(3, self.screen.size.height // 4)
+        return max(2, self.screen.size.height // 4)
 
     def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
