@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from marextui.context.checking import QUIZ_LIMIT, aftermaths, check_compaction, grade, probes_of, quiz
@@ -98,8 +99,9 @@ class Probing:
         )
         state.bus.enter("probing")
         reply = Reply("probe", 0, Bus())
-        async for chunk in connection.chat.stream(request):
-            reply.feed(chunk)
+        async with aclosing(connection.chat.stream(request)) as chunks:
+            async for chunk in chunks:
+                reply.feed(chunk)
         if reply.usage is not None:
             turn = session.conversation.turn
             state.warn_once(await state.usage.extra("probe", reply.usage, session.id, turn, connection.choice.label))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -145,8 +146,9 @@ class Summariser:
     async def _send(self, request: ChatRequest, chat: ChatModel, how: Literal["continuation", "transcript"]) -> Reply:
         sent_at = self.clock.monotonic()
         reply = Reply("summary", 0, Bus())
-        async for chunk in chat.stream(request):
-            reply.feed(chunk)
+        async with aclosing(chat.stream(request)) as chunks:
+            async for chunk in chunks:
+                reply.feed(chunk)
         self.costs.append(Cost(how, reply.usage, reply.timings, self.clock.monotonic() - sent_at))
         return reply
 

@@ -14,7 +14,8 @@ from marextui.context.slot_ledger import Departure, SlotLedger
 from marextui.models.types import Accepted, ChatModel, ChatRequest, Chunk, Finished, ModelError, Usage
 
 BeforeDeparture = Callable[[ChatRequest], Awaitable[None]]
-"""Called when a request has left the ledger's desk but none of its bytes went out yet (cancels a prewarm, L36)."""
+"""Awaited when a request is entered as departed and none of its bytes went out yet: it cancels a prewarm, or lets it
+finish (L36, L37). Gets every request, its own too, and must not raise."""
 
 _GONE = ("network", "loading", "server")
 """Errors after which the server may have been started anew, with an empty cache."""

@@ -13,7 +13,7 @@ from marextui.context.budget import Window
 from marextui.context.continuation import DEMAND_MARK
 from marextui.context.entries import CompactionCommitted
 from marextui.context.messages import to_wire
-from marextui.engine.events import CompactionFailed, CompactionFinished
+from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionReverted
 from marextui.engine.state import Policy
 from marextui.models.slots import SlotFacts
 from marextui.models.types import Accepted, ChatRequest, Finished, ModelError, ReasoningChunk, ToolCallChunk
@@ -317,6 +317,20 @@ async def test_a_prompt_of_the_size_we_sent_is_taken_for_ours(rigs: Rigs) -> Non
     assert ways(rig) == ["continuation"]
 
 
+async def test_a_view_rewritten_since_is_not_what_the_slot_holds(rigs: Rigs) -> None:
+    """L7, L21: a compaction undone: nothing else was sent, so the stamp stands, but the view is another one."""
+    rig = await rigs(say(SUMMARY), say(SUMMARY))
+    await fill(rig)
+    rig.engine.undo_compaction()
+    await rig.until(lambda e: isinstance(e, CompactionReverted))
+    await rig.idle()
+    assert rig.hub.connection.slots.held(rig.engine.session.id) is not None
+    await rig.ask("And now?")
+    assert ways(rig) == ["continuation", "transcript"]
+    [line] = (await rig.engine.status()).economy
+    assert "the view was rewritten since" in line.why
+
+
 # -- room --------------------------------------------------------------------------------------------------------------
 
 
@@ -447,6 +461,7 @@ async def test_never_with_an_external_model(rigs: Rigs) -> None:
     assert ways(rig) == ["transcript"]
     assert rig.hub.connection.looked == 0
     assert rig.hub.connection.slots.ledger.stamp is None
+    assert rig.engine.state.compactor.summariser.continuation.last == ""  # it was not even considered
     [line] = (await rig.engine.status()).economy
     assert (line.state, "not a local engine" in line.why) == ("off", True)
 
@@ -559,4 +574,11 @@ async def test_a_refusal_is_remembered_for_its_conversation_and_window(rigs: Rig
     assert compactor.attempts == refused
     rig.hub.connection.window = Window(16_000, "discovery")
     await rig.engine.state.connected()
+    assert compactor.attempts.outcome is None
+
+    compactor.attempts = refused
+    await rig.engine.open_conversation(None)
+    rig.hub.connection.window = Window(15_000, "discovery")
+    await rig.engine.state.connected()
+    await rig.engine.open_conversation(first)
     assert compactor.attempts.outcome is None
