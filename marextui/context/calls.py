@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -59,7 +60,7 @@ def fenced_commands(text: str) -> tuple[str, ...]:
 
 
 _FILE_LIKE = re.compile(r"[\w@+~./\\\[\]-]*\w[\w@+~./\\\[\]-]*")
-_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n.*?^[ \t]*\2[ \t]*$", re.DOTALL | re.MULTILINE)
+_HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*(['\"]?)(\w+)\1")
 _SEPARATORS = frozenset({";", "&&", "||", "|", "|&", "&", "\n", "(", ")", ";;"})
 _READERS = frozenset({"cat", "head", "tail", "less", "more", "nl", "bat", "tac", "od", "xxd", "file"})
 _PREFIXES = frozenset({"sudo", "env", "time", "nohup", "command", "exec", "then", "do", "else", "if", "!", "{"})
@@ -76,8 +77,36 @@ def _is_file(word: str) -> bool:
     )
 
 
+def without_heredocs(command: str) -> str:
+    """`command` without its here-documents and what opens them, in one pass: text of a file is no command.
+
+    One that is never closed stays as it is.
+    """
+    if "<<" not in command:
+        return command
+    lines = command.split("\n")
+    ends: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        ends.setdefault(line.strip(" \t"), []).append(number)
+    kept: list[str] = []
+    at = 0
+    while at < len(lines):
+        line, closed, start = lines[at], at, 0
+        around: list[str] = []
+        for opener in _HEREDOC.finditer(line):
+            places = ends.get(opener.group(2), [])
+            after = bisect_right(places, closed)
+            if after < len(places):
+                closed = places[after]
+                around.append(line[start : opener.start()])
+                start = opener.end()
+        kept.append(" ".join([*around, line[start:]]))
+        at = closed + 1
+    return "\n".join(kept)
+
+
 def _tokens(command: str) -> list[str]:
-    lexer = shlex.shlex(_HEREDOC.sub(r" \3\n", command), posix=True, punctuation_chars="();<>|&\n")
+    lexer = shlex.shlex(without_heredocs(command), posix=True, punctuation_chars="();<>|&\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True
     lexer.commenters = ""

@@ -7,118 +7,43 @@ ids of the messages it comes from. Deterministic: the same span gives the same b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
-from marextui.context.calls import TouchKind, arguments, call_command, call_files, command_files, fenced_commands
+from marextui.context.beside_labels import labels
 from marextui.context.entries import Summary, SummaryItem, SummarySection
-from marextui.context.facts import error_lines, sentences, test_counts, user_constraints
+from marextui.context.facts import sentences
 from marextui.context.fusion import fit
 from marextui.context.language import detect_language
-from marextui.context.messages import Message, ToolCall
+from marextui.context.messages import Message
+from marextui.context.orders import order_history
 from marextui.context.plans import plan_in_force
+from marextui.context.quoting import code, inert, quoted
 from marextui.context.redaction import redact
+from marextui.context.requests import closing_answer, lead_of, open_request, request_spans
 from marextui.context.section_titles import plain
 from marextui.context.sections import SECTIONS, place_for, rule_of
+from marextui.context.speech import own_words, tame
+from marextui.context.work_records import FileTouch, Run
+from marextui.context.worklog import work_log
 
-_LABELS = {
-    "created": "created",
+_ENGLISH = {
     "modified": "modified",
-    "deleted": "deleted",
     "times": "{n} times",
-    "failed_edit": "change failed",
-    "read": "Read, not changed",
-    "answered": "answered",
-    "open": "Open request",
-    "todo": "To do",
-    "failed": "failed",
-    "tests": "Last test result",
-    "no_result": "no result yet",
-    "last": "Last answer",
+    "read only": "Read, not changed",
+    "open request": "Open request",
+    "to do": "To do",
+    "last answer": "Last answer",
 }
 _FRENCH = {
-    "created": "créé",
-    "modified": "modifié",
-    "deleted": "supprimé",
     "times": "{n} fois",
-    "failed_edit": "modification échouée",
-    "read": "Lus, non modifiés",
-    "answered": "répondu",
-    "open": "Demande en cours",
-    "todo": "À faire",
-    "failed": "échec",
-    "tests": "Dernier résultat des tests",
-    "no_result": "pas encore de résultat",
-    "last": "Dernière réponse",
+    "read only": "Lus, non modifiés",
+    "open request": "Demande en cours",
+    "to do": "À faire",
+    "last answer": "Dernière réponse",
 }
 _FIRST_REQUEST, _LATER_REQUEST, _OPEN_REQUEST = 600, 200, 1000
-_CONCLUSION, _OUTCOME, _COMMAND, _DECISION = 500, 120, 140, 240
+_CONCLUSION, _OUTCOME, _COMMAND, _DECISION, _ERROR, _SAID = 500, 120, 140, 240, 200, 80
 _COMMANDS, _CONSTRAINTS, _DECISIONS, _READ_FILES = 6, 15, 12, 15
-
-
-def _short(text: str, limit: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-
-
-def _lead(text: str, limit: int) -> str:
-    """The first whole sentences of `text` within `limit`, at least one (shortened if it must be)."""
-    found = sentences(text) or [text]
-    lead = found[0]
-    for sentence in found[1:]:
-        if len(lead) + len(sentence) + 1 > limit:
-            break
-        lead += " " + sentence
-    return _short(lead, limit)
-
-
-_TOOL_ECHO = re.compile(
-    r"\s*<(?:returncode|output|local-command|command-name|system-reminder|tool_result)\b|\s*diff --git "
-)
-_IMAGE_NOTE = re.compile(r"\s*\[Image[^\]]*\]\s*")
-
-
-def _is_request(message: Message) -> bool:
-    text = message.text
-    return (
-        message.role == "user"
-        and not message.synthetic
-        and bool(text.strip())
-        and not _TOOL_ECHO.match(text)
-        and not _IMAGE_NOTE.fullmatch(text)
-    )
-
-
-def _is_final(message: Message) -> bool:
-    return (
-        message.role == "assistant"
-        and not message.tool_calls
-        and bool(message.text.strip())
-        and not fenced_commands(message.text)
-    )
-
-
-_TAG_LINE = re.compile(r"\s*</?\w+>")
-_EXIT = re.compile(
-    r"(?:exit(?:ed)?[ _-]?(?:with )?(?:code|status)?|return ?code|status)\W{0,4}(-?\d{1,3})\b", re.IGNORECASE
-)
-_FAILED = re.compile(
-    r"\s*(?:error\b|failed\b|<error>|<tool_use_error>|no match|no replacement was performed|refused|denied"
-    r"|\[your proposed edit has introduced)"
-    r"|.{0,200}(?:not (?:been )?(?:applied|changed|modified)|string to replace not found)",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def _exit_code(result: Message) -> int | None:
-    text = result.text
-    for window in (text[:200], text[-200:]):
-        if found := _EXIT.search(window):
-            return int(found.group(1))
-    return None
-
-
-def _failed(result: Message | None) -> bool:
-    return result is not None and (result.is_error or bool(_FAILED.match(result.text[:400])))
 
 
 class _Reader:
@@ -127,162 +52,123 @@ class _Reader:
     def __init__(self, span: Sequence[Message], cycle: int) -> None:
         self.told = [m for m in span if m.role != "system" and not m.synthetic]
         self.cycle = cycle
-        self.results = {m.tool_call_id: m for m in self.told if m.role == "tool"}
-        self.requests = [n for n, m in enumerate(self.told) if _is_request(m)]
-        language = detect_language("\n".join(self.told[n].text for n in self.requests))
-        self.labels = _FRENCH if language == "French" else _LABELS
+        self.log = work_log(self.told)
+        self.requests = request_spans(self.told)
+        language = detect_language("\n".join(own_words(m) for m, _ in self.requests))
+        self.words: Mapping[str, str] = {**labels(language), **(_FRENCH if language == "French" else _ENGLISH)}
 
     def item(self, text: str, *sources: str, key: str = "") -> SummaryItem:
         return SummaryItem(redact(text), key, self.cycle, self.cycle, tuple(s for s in dict.fromkeys(sources) if s))
 
-    def answer_to(self, request: int) -> Message | None:
-        """The final text that answered the request at this place, None while it is open."""
-        following = [n for n in self.requests if n > request]
-        turn = self.told[request + 1 : following[0] if following else len(self.told)]
-        return (
-            next((m for m in reversed(turn) if m.role == "assistant"), None) if turn and _is_final(turn[-1]) else None
-        )
-
     def intents(self) -> list[SummaryItem]:
+        """Each request, quoted, with what answered it."""
         items: list[SummaryItem] = []
-        for n in self.requests:
-            message, answer = self.told[n], self.answer_to(n)
-            text = f"“{_short(message.text, _LATER_REQUEST if items else _FIRST_REQUEST)}”"
+        for message, following in self.requests:
+            text = quoted(_asked(message), _LATER_REQUEST if items else _FIRST_REQUEST)
+            answer = closing_answer(following)
             if answer is not None:
-                text += f" — {self.labels['answered']}: {_lead(answer.text, _OUTCOME)}"
-            items.append(self.item(text, message.id, answer.id if answer else ""))
+                text += f" — {self.words['answered']}: {inert(lead_of(answer.text), _OUTCOME)}"
+            items.append(self.item(text, message.id, answer.id if answer is not None else ""))
         return items
 
     def files(self) -> list[SummaryItem]:
-        touched: dict[str, list[tuple[TouchKind, bool, str]]] = {}
-        last_opened = ""
-        for message in self.told:
-            if message.role != "assistant":
-                continue
-            for call in message.tool_calls or (ToolCall("", "bash", ""),):
-                files = list(dict.fromkeys(self._call_files(message, call, last_opened)))
-                failed = _failed(self.results.get(call.id)) and not call_command(call)
-                for path, kind in files:
-                    touched.setdefault(path.removeprefix("./"), []).append((kind, failed, message.id))
-                    last_opened = path
-        items = []
-        for path, events in touched.items():
-            if any(kind != "read" for kind, _, _ in events):
-                items.append(
-                    self.item(f"{path}: {self._story(events)}", *(i for k, _, i in events if k != "read"), key=path)
-                )
-        read = [p for p, events in touched.items() if all(kind == "read" for kind, _, _ in events)]
+        """Changed files with what became of each change, then the ones that were only read."""
+        items, read = [], []
+        for record in self.log.files:
+            path = inert(record.path.removeprefix("./"))
+            changes = [t for t in record.touches if t.kind != "read"]
+            if changes:
+                items.append(self.item(f"{path}: {self._story(changes)}", *(t.message_id for t in changes), key=path))
+            else:
+                read.append(path)
         if read:
             more = f" (+{len(read) - _READ_FILES})" if len(read) > _READ_FILES else ""
-            items.append(self.item(f"{self.labels['read']}: {', '.join(read[-_READ_FILES:])}{more}"))
+            items.append(self.item(f"{self.words['read only']}: {', '.join(read[-_READ_FILES:])}{more}"))
         return items
 
-    def _call_files(self, message: Message, call: ToolCall, last_opened: str) -> Iterable[tuple[str, TouchKind]]:
-        if not message.tool_calls:
-            return [t for command in fenced_commands(message.text) for t in command_files(command)]
-        files = list(call_files(call))
-        edits_open_file = re.fullmatch(r"edit|insert|append|edit_file_by_\w+", call.name.lower()) and arguments(
-            call
-        ).keys() & {
-            "search",
-            "replace",
-            "text",
-            "new_content",
-            "content",
-        }  # editors with one open file do not repeat its name
-        if not files and last_opened and edits_open_file:
-            return [(last_opened, "modified")]
-        return files
+    def _story(self, changes: Sequence[FileTouch]) -> str:
+        told = [self._told(t) for t in changes]
+        counts = {text: told.count(text) for text in dict.fromkeys(told)}
+        return ", ".join(t + (f" {self.words['times'].format(n=n)}" if n > 1 else "") for t, n in counts.items())
 
-    def _story(self, events: Sequence[tuple[TouchKind, bool, str]]) -> str:
-        done = [kind for kind, failed, _ in events if kind != "read" and not failed]
-        failures = sum(1 for kind, failed, _ in events if kind != "read" and failed)
-        parts = []
-        for kind in dict.fromkeys(done):
-            times = done.count(kind)
-            parts.append(self.labels[kind] + (f" {self.labels['times'].format(n=times)}" if times > 1 else ""))
-        if failures:
-            again = f" {self.labels['times'].format(n=failures)}" if failures > 1 else ""
-            parts.append(self.labels["failed_edit"] + again)
-        return ", ".join(parts)
+    def _told(self, touch: FileTouch) -> str:
+        """A change as it ended: only what was done is said to be (case 58)."""
+        kind = self.words[touch.kind]
+        if touch.status == "done":
+            return kind
+        if touch.status == "failed":
+            return f"{kind} {self.words['failed command']}" if touch.in_command else self.words["change failed"]
+        return f"{kind}: {self.words[touch.status]}"
 
     def demands(self, intents: Sequence[SummaryItem]) -> list[SummaryItem]:
-        """What the user demanded, quoted, unless it stands in `intents`."""
+        """What the user demanded, quoted, unless it stands in `intents` or was taken back."""
         shown = "\n".join(i.text for i in intents)
         found: dict[str, SummaryItem] = {}
-        for message in self.told:
-            for constraint in user_constraints(message)[:_CONSTRAINTS] if _is_request(message) else ():
-                if " ".join(constraint.split()) not in shown:
-                    found[plain(constraint)] = self.item(f"“{_short(constraint, _DECISION)}”", message.id)
-        return list(found.values())
+        for order in order_history(self.told):
+            lasting = order.kind in ("constraint", "toggle") and not order.superseded_by
+            if lasting and " ".join(order.text.split()) not in shown:
+                found[plain(order.text)] = self.item(quoted(order.text, _DECISION), order.message_id)
+        return list(found.values())[-_CONSTRAINTS:]
 
     def decisions(self, demands: Sequence[SummaryItem]) -> list[SummaryItem]:
         """What the assistant chose, beside the user's `demands`."""
-        quoted = {plain(i.text) for i in demands}
+        known = {plain(i.text) for i in demands}
         found: dict[str, SummaryItem] = {}
         for message in self.told:
-            for sentence in sentences(message.text) if message.role == "assistant" else ():
-                if _DECIDED.search(sentence) and 15 <= len(sentence) <= 400 and plain(sentence) not in quoted:
-                    found.setdefault(plain(sentence), self.item(_short(sentence, _DECISION), message.id))
+            for sentence in sentences(tame(message.text)) if message.role == "assistant" else ():
+                if 15 <= len(sentence) <= 400 and _DECIDED.search(sentence) and plain(sentence) not in known:
+                    found.setdefault(plain(sentence), self.item(inert(sentence, _DECISION), message.id))
         return list(found.values())[-max(3, _DECISIONS - len(demands)) :]
 
     def state(self) -> list[SummaryItem]:
-        runs: dict[str, SummaryItem] = {}
-        tests: SummaryItem | None = None
-        for n, message in enumerate(self.told):
-            if message.role == "tool" and (counts := test_counts(message.text)):
-                tests = self.item(f"{self.labels['tests']}: {counts}", message.id)
-            for command, result in self._runs(n, message):
-                text = f"`{_short(command, _COMMAND)}` → {self._outcome(result)}"
-                runs.pop(command, None)
-                runs[command] = self.item(text, message.id, result.id if result else "")
-        items = list(runs.values())[-_COMMANDS:]
-        if tests and not any(tests.text.split(": ", 1)[1] in i.text for i in items):
-            items.append(tests)
+        """The last commands and how they ended, the last test result, the last words of the assistant."""
+        runs: dict[str, Run] = {}
+        for run in self.log.runs:
+            if not run.lookup:
+                runs.pop(run.text, None)
+                runs[run.text] = run
+        shown = list(runs.values())[-_COMMANDS:]
+        items = [self.item(f"{code(r.text, _COMMAND)} → {self._outcome(r)}", r.message_id, r.result_id) for r in shown]
+        tests = self.log.last_tests
+        if tests is not None and tests.tests is not None and tests not in shown:
+            items.append(
+                self.item(f"{self.words['tests']}: {inert(tests.tests.text)}", tests.message_id, tests.result_id)
+            )
         last = next((m for m in reversed(self.told) if m.role == "assistant" and m.text.strip()), None)
         if last is not None:
-            items.append(self.item(f"{self.labels['last']}: {_short(last.text, _CONCLUSION)}", last.id))
+            items.append(self.item(f"{self.words['last answer']}: {inert(last.text, _CONCLUSION)}", last.id))
         return items
 
-    def _runs(self, n: int, message: Message) -> list[tuple[str, Message | None]]:
-        if message.role != "assistant":
-            return []
-        if message.tool_calls:
-            return [(c, self.results.get(call.id)) for call in message.tool_calls if (c := call_command(call))]
-        following = self.told[n + 1] if n + 1 < len(self.told) else None
-        echo = following if following is not None and following.role == "user" and not _is_request(following) else None
-        return [(c, echo) for c in fenced_commands(message.text)]
-
-    def _outcome(self, result: Message | None) -> str:
-        if result is None:
-            return self.labels["no_result"]
-        code, errors, counts = _exit_code(result), error_lines(result.text), test_counts(result.text)
-        bad = result.is_error or code not in (None, 0) or _failed(result)
-        parts = [f"exit {code}"] if code else [self.labels["failed"]] if bad else []
-        if counts:
-            parts.append(counts)
-        if errors and (bad or not counts):
-            parts.append(_short(errors[-1], 200))
-        if not parts:
-            lines = [
-                line
-                for line in result.text.splitlines()
-                if line.strip() and not _EXIT.search(line) and not _TAG_LINE.match(line)
-            ]
-            parts.append("ok" + (f": {_short(lines[-1], 80)}" if lines else ""))
-        return ", ".join(parts)
+    def _outcome(self, run: Run) -> str:
+        if run.status not in ("done", "failed"):
+            return self.words[run.status]
+        parts = [self.words["exit"].format(code=run.exit_code)] if run.exit_code else []
+        if run.status == "failed" and not parts:
+            parts.append(self.words["failed"])
+        if run.tests is not None:
+            parts.append(inert(run.tests.text))
+        if run.error:
+            parts.append(inert(run.error, _ERROR))
+        if parts:
+            return ", ".join(parts)
+        return f"{self.words['ok']}: {inert(run.said, _SAID)}" if run.said else self.words["ok"]
 
     def next_steps(self) -> list[SummaryItem]:
+        """The request that is still open, then what is open of the plan."""
         items = []
-        if self.requests and self.answer_to(self.requests[-1]) is None:
-            message = self.told[self.requests[-1]]
-            items.append(self.item(f"{self.labels['open']}: “{_short(message.text, _OPEN_REQUEST)}”", message.id))
+        request = open_request(self.told)
+        if request is not None:
+            said = quoted(_asked(request), _OPEN_REQUEST)
+            items.append(self.item(f"{self.words['open request']}: {said}", request.id))
         if (plan := plan_in_force(self.told)) is not None:
             steps = (step.text for step in plan.steps if step.state != "done")
-            items.extend(
-                self.item(f"{self.labels['todo']}: {_short(t, _LATER_REQUEST)}", plan.message_id) for t in steps
-            )
+            items += [self.item(f"{self.words['to do']}: {inert(t, _LATER_REQUEST)}", plan.message_id) for t in steps]
         return items
+
+
+def _asked(request: Message) -> str:
+    """What a user asked for, all of it: a task may stand in a tagged block or in code."""
+    return request.text.strip() or "(image)"
 
 
 _DECIDED = re.compile(
@@ -305,7 +191,7 @@ def offline_summary(
     Session Intent: the user's requests, quoted, with what answered them. Files Modified: from tool calls, whether the
     change succeeded, read files apart. Decisions Made: constraints quoted from the user, choices stated by the
     assistant. Current State: last commands with exit code, last error line and test counts; the last answer. Next
-    Steps: the request still open, verbatim, and open to-do entries. What a custom list of `sections` has no place for
+    Steps: the request still open, and open to-do entries. What a custom list of `sections` has no place for
     goes to the one that comes nearest (`sections.place_for`). Secrets are redacted.
     """
     reader = _Reader(span, cycle)

@@ -54,12 +54,9 @@ def steps(messages: Sequence[Message]) -> Iterator[Step]:
             yield Step(call, message, messages[waiting[-1]] if waiting else None)
 
 
-_MANY_HEREDOCS = 200
-
-
 def files_of(call: ToolCall) -> tuple[tuple[str, TouchKind], ...]:
-    """As `calls.call_files`, each once; () for a command of so many here-documents that to read it would take long."""
-    return () if call.arguments.count("<<") > _MANY_HEREDOCS else tuple(dict.fromkeys(call_files(call)))
+    """As `calls.call_files`, each once."""
+    return tuple(dict.fromkeys(call_files(call)))
 
 
 _DENIED = re.compile(

@@ -37,7 +37,7 @@ def _final(message: Message) -> bool:
     )
 
 
-def _spans(messages: Sequence[Message]) -> list[tuple[Message, list[Message]]]:
+def request_spans(messages: Sequence[Message]) -> list[tuple[Message, list[Message]]]:
     """Each request with what followed it up to the next one."""
     spans: list[tuple[Message, list[Message]]] = []
     for message in messages:
@@ -50,8 +50,9 @@ def _spans(messages: Sequence[Message]) -> list[tuple[Message, list[Message]]]:
     return spans
 
 
-def _answer(told: Sequence[Message]) -> Message | None:
-    """The final answer that ends `told`; what programs put in after it does not reopen the request."""
+def closing_answer(told: Sequence[Message]) -> Message | None:
+    """The final answer that ends `told` (what followed a request), None while it is open; what programs put in after it
+    does not reopen the request."""
     for n in range(len(told) - 1, -1, -1):
         message = told[n]
         if message.role == "assistant":
@@ -64,14 +65,14 @@ def _answer(told: Sequence[Message]) -> Message | None:
 
 def open_request(messages: Sequence[Message]) -> Message | None:
     """The last request of the user that no final answer has closed, None when there is none (case 51)."""
-    spans = _spans(messages)
-    return spans[-1][0] if spans and _answer(spans[-1][1]) is None else None
+    spans = request_spans(messages)
+    return spans[-1][0] if spans and closing_answer(spans[-1][1]) is None else None
 
 
 _SAYS_LITTLE = 30
 
 
-def _lead(text: str) -> str:
+def lead_of(text: str) -> str:
     """The first sentence; after a short one ("Done.") the next too, with " … " where something lies between.
 
     Verbatim but for line ends.
@@ -89,9 +90,9 @@ def _lead(text: str) -> str:
 
 
 def _done(request: Message, told: Sequence[Message]) -> Done:
-    answer = _answer(told)
+    answer = closing_answer(told)
     if answer is not None:
-        return Done(request.id, request.text, "answered", _lead(answer.text), answer.id)
+        return Done(request.id, request.text, "answered", lead_of(answer.text), answer.id)
     if not any(m.role in {"assistant", "tool"} for m in told):
         return Done(request.id, request.text, "joined")
     last = next((m for m in reversed(told) if m.role == "tool"), None)
@@ -104,8 +105,8 @@ def _done(request: Message, told: Sequence[Message]) -> Done:
 
 def done_list(messages: Sequence[Message]) -> tuple[Done, ...]:
     """The requests before the open one, oldest first, with how each ended (cases 51, 58)."""
-    spans = _spans(messages)
-    if spans and _answer(spans[-1][1]) is None:
+    spans = request_spans(messages)
+    if spans and closing_answer(spans[-1][1]) is None:
         spans.pop()
     return tuple(_done(request, told) for request, told in spans)
 

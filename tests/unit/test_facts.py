@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from marextui.context.calls import call_command, command_files
+from marextui.context.calls import call_command, command_files, without_heredocs
 from marextui.context.facts import commands, error_lines, paths, test_counts, touched_files, user_constraints
 from marextui.context.messages import Message, ToolCall
 
@@ -184,6 +186,46 @@ def test_touched_files_in_any_vocabulary(name: str, arguments: dict[str, Any], e
 def test_files_of_shell_commands(command: str, expected: list[tuple[str, str]]) -> None:
     """Quotes, heredocs and numbers are no redirections; a command we cannot read touches nothing."""
     assert list(command_files(command)) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        ("cat <<EOF > a.txt\nx > b.txt\nEOF\nls", "cat   > a.txt\nls"),
+        ("cat <<-'END'\n\tx\n\tEND\nls", "cat  \nls"),
+        ("cat <<A <<B\na\nA\nb\nB\nls", "cat    \nls"),  # two on one line, their texts one after the other
+        ("cat <<A\nB\nA\ncat <<B\nA\nB", "cat  \ncat  "),  # the word of one in the text of the other
+        ("cat <<EOF\nnever closed > b.txt", "cat <<EOF\nnever closed > b.txt"),
+        ("cat <<<EOF\nEOF", "cat <<<EOF\nEOF"),  # a here-string
+        ("echo $((1 << 2))", "echo $((1 << 2))"),
+        ("cat <<EOF\nEOF", "cat  "),
+    ],
+)
+def test_here_documents_are_no_commands(command: str, left: str) -> None:
+    assert without_heredocs(command) == left
+
+
+@given(st.lists(st.sampled_from(["cat <<A", "cat <<B > f.txt", "A", "B", " A", "x > y.txt", ""]), max_size=30))
+def test_here_documents_end_where_the_shell_ends_them(lines: list[str]) -> None:
+    """Line by line, as a shell reads: each takes what follows up to its word, nothing when the word is missing."""
+    expected, waiting = [], list(lines)
+    while waiting:
+        line = waiting.pop(0)
+        word = line[6:7] if line.startswith("cat <<") else ""
+        ends = [n for n, later in enumerate(waiting) if later.strip() == word] if word else []
+        if ends:
+            line = line.replace(f"<<{word}", " ")
+            waiting = waiting[ends[0] + 1 :]
+        expected.append(line)
+    assert without_heredocs("\n".join(lines)) == "\n".join(expected)
+
+
+def test_here_documents_are_found_in_linear_time() -> None:
+    """Forty thousand that are never closed: each line is looked at once. To look from each for its end takes hours."""
+    hostile = "cat <<EOF\n" * 40_000 + "EOF x\n" * 40_000
+    assert without_heredocs(hostile) == hostile
+    assert without_heredocs(hostile + "EOF").count("\n") == 0
+    assert ("a.txt", "created") in touched_files(_call("Bash", command="cat <<EOF > a.txt\n" * 2_000))
 
 
 def test_malformed_arguments_still_tell_the_path() -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from marextui.context.entries import Summary
-from marextui.context.messages import Message, ToolCall
+from marextui.context.messages import ImagePart, Message, ToolCall
 from marextui.context.offline import offline_summary
 from marextui.context.summary import SECTIONS, parse_summary, render_summary
 
@@ -126,6 +126,49 @@ def test_a_failed_edit_is_no_modification() -> None:
     ]
 
 
+def test_what_the_user_did_not_allow_was_not_done() -> None:
+    """Cases 58, 62: the words of the work log, for files and commands."""
+    denied = "The user did not allow this: too risky"
+    talk = (
+        Talk()
+        .user("clean up")
+        .runs("Write", denied, error=True, file_path="a.py", content="x")
+        .runs("Bash", denied, error=True, command="rm -rf build")
+        .runs("Bash", None, command="make all")
+    )
+    found = _texts(offline_summary(talk.messages, cycle=1))
+    assert found["Files Modified"][0] == "a.py: created: denied by the user, not done"
+    assert "`rm -rf build` → denied by the user, not done" in found["Current State"]
+    assert "`make all` → no result recorded" in found["Current State"]
+
+
+def test_what_programs_write_in_the_users_name_is_no_request() -> None:
+    """Cases 55, 126: hook feedback asks for nothing; what stands in a request as code is no demand."""
+    talk = (
+        Talk()
+        .user("fix it\n```\nnever run this\n```")
+        .says("It is fixed now, the test passes.")
+        .user("Stop hook feedback: always run the linter")
+    )
+    found = _texts(offline_summary(talk.messages, cycle=1))
+    assert found["Session Intent"] == ["“fix it ``` never run this ```” — answered: It is fixed now, the test passes."]
+    assert found["Decisions Made"] == []
+
+
+def test_a_demand_that_was_taken_back_is_not_told() -> None:
+    """Case 61: the last word counts."""
+    long = "Background. " * 80
+    talk = Talk().user(f"{long}Use tabs in all files.").says("All right, so it is.")
+    talk.user(f"{long}Use spaces in all files.").says("All right, so it is.")
+    assert _texts(offline_summary(talk.messages, cycle=1))["Decisions Made"] == ["“Use spaces in all files.”"]
+
+
+def test_a_request_of_pictures_alone_is_a_request() -> None:
+    talk = Talk()
+    talk.messages.append(Message("u", "user", (ImagePart("data:image/png;base64,AAAA"),)))
+    assert _texts(offline_summary(talk.messages, cycle=1))["Session Intent"] == ["“(image)”"]
+
+
 def test_done_requests_are_told_as_answered_and_not_as_next_steps() -> None:
     """Case 51: after the cut nobody deletes X again."""
     talk = Talk().user("delete X.txt").runs("Bash", "", command="rm X.txt").says("X.txt is deleted now.")
@@ -178,7 +221,7 @@ def test_agents_without_tool_calls() -> None:
     talk.user("<returncode>1</returncode>\n<output>\nsed: error: no a.py\n</output>")
     found = _texts(offline_summary(talk.messages, cycle=1))
     assert found["Session Intent"] == ["“fix a.py”"]
-    assert found["Files Modified"] == ["a.py: modified"]
+    assert found["Files Modified"] == ["a.py: modified in a command that failed"]
     assert found["Current State"][0] == "`sed -i s/a/b/ a.py` → exit 1, sed: error: no a.py"
     assert found["Next Steps"] == ["Open request: “fix a.py”"]
 
