@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import logging
 import logging.handlers
 import os
@@ -195,6 +196,7 @@ def _screen(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return EXIT_USAGE
+    gc.disable()  # what is loaded now stays: `tui.run` collects again when the engine is there
     settings, problems, root = _load(options, cwd)
     _log_to_file()
     from marextui.tui.run import run_screen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import os
 import signal
@@ -57,6 +58,8 @@ async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wante
         await asyncio.to_thread(importlib.import_module, "marextui.engine.build")  # a hundred modules
         from marextui.engine.build import build_engine
 
+        gc.freeze()  # modules and classes are never garbage: no collection looks at them again
+        gc.enable()
         return await build_engine(settings, cwd=root, root=root, wanted=wanted, env=os.environ)
 
     engine = LateEngine(build, RandomIds(), after=lambda: app.painted.wait())

@@ -16,15 +16,11 @@ from textual.app import App
 SIZE = (120, 40)
 
 
-def when_painted(then: Callable[[], None]) -> None:
-    """Call `then` after the first paint of the app that is run next, and leave it."""
+def when_painted(then: Callable[[App[Any]], None]) -> None:
+    """Call `then` with the app that is run next, after its first paint."""
 
     def on_ready(self: App[Any]) -> None:
-        def painted() -> None:
-            then()
-            self.exit()
-
-        self.call_after_refresh(painted)
+        self.call_after_refresh(then, self)
 
     App.on_ready = on_ready  # type: ignore[attr-defined]
 
@@ -42,8 +38,8 @@ class _Terminal:
         return True
 
 
-def run_product(then: Callable[[], None]) -> int:
-    """The exit code of `marextui` with no arguments, which calls `then` after the first paint and ends."""
+def run_product(then: Callable[[App[Any]], None]) -> int:
+    """The exit code of `marextui` with no arguments, which calls `then` with its app after the first paint."""
     from marextui import cli
 
     run_async = App.run_async
@@ -59,4 +55,9 @@ def run_product(then: Callable[[], None]) -> int:
 
 if __name__ == "__main__":
     out = sys.stdout
-    sys.exit(run_product(lambda: print("\n".join(sorted(sys.modules)), file=out, flush=True)))
+
+    def tell(app: App[Any]) -> None:
+        print("\n".join(sorted(sys.modules)), file=out, flush=True)
+        app.exit()
+
+    sys.exit(run_product(tell))

@@ -106,7 +106,7 @@ class OmissionsPane(Vertical, can_focus=True):
             self.omission_id = omission_id
 
     def __init__(self, items: Sequence[OmissionInfo] = (), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(classes="" if items else "-empty -none", **kwargs)
         self._items: dict[str, OmissionInfo] = {}
         self._pending: list[OmissionInfo] = []
         self._rebuild_due = False
