@@ -5,8 +5,6 @@ Nothing that leaves this module can be read as markup or as a terminal command (
 
 from __future__ import annotations
 
-import re
-
 from textual.content import Content
 
 from marextui.context.sanitise import one_line, sanitise
@@ -34,14 +32,8 @@ def line(text: str, limit: int = 200) -> Content:
 
 
 _NO_LIMIT = 1_000_000_000  # cells
-_IMAGE = re.compile(r"!(?=\[)")
 
 
 def copyable(text: str) -> str:
     """`text` for the clipboard or an editor: as it is, tabs included, but without control bytes."""
     return "\t".join(sanitise(part, max_line=_NO_LIMIT, collapse_progress=False) for part in text.split("\t"))
-
-
-def safe_markdown(text: str) -> str:
-    """`text` made harmless as a source for a Markdown widget: control codes gone, images turned into links."""
-    return _IMAGE.sub("", sanitise(text))

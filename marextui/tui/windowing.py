@@ -14,8 +14,10 @@ from marextui.tui.items import AssistantItem, Item, UserItem
 Weigh = Callable[[int], int]
 """Nodes that the item at a position takes when mounted."""
 
-LONG_NODES = 250
-"""An answer that would take more nodes is shown as plain text, shortened, to be opened in the viewer."""
+LONG_CHARS = 60_000
+"""Characters from which an answer is shown as plain text, shortened, to be opened in the viewer."""
+CHARS_PER_NODE = 250
+"""Characters of Markdown that cost about as much as a widget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,42 +42,14 @@ class Window:
 
 
 def node_weight(item: Item) -> int:
-    """Upper estimate of the widgets an item takes: one for most; Markdown takes one per paragraph, bullet and cell."""
-    if not isinstance(item, AssistantItem):
-        return 1
-    return min(markdown_nodes(str(item.text)) + 2, LONG_NODES)
-
-
-def markdown_nodes(text: str) -> int:
-    """Estimate of the nodes Textual's Markdown makes of `text`."""
-    nodes = 1
-    blank = True
-    fenced = False
-    for raw in text.splitlines():
-        stripped = raw.lstrip()
-        if stripped.startswith(("```", "~~~")):
-            nodes += 0 if fenced else 2
-            fenced = not fenced
-        elif fenced:
-            continue
-        elif not stripped:
-            blank = True
-            continue
-        elif stripped[0] in "-*+" or stripped[:2].rstrip(".)").isdigit():
-            nodes += 4
-        elif stripped.startswith("|"):
-            nodes += stripped.count("|")
-        elif stripped.startswith("#") or blank:
-            nodes += 1
-        blank = False
-    return nodes
+    """What an item costs to mount and to lay out, in widgets: a few for an answer and more for its length, else one."""
+    return 4 + len(str(item.text)) // CHARS_PER_NODE if isinstance(item, AssistantItem) else 1
 
 
 def is_long(item: Item) -> bool:
-    """True for an answer too big for live Markdown, or a user text that would fill screens."""
+    """True for an answer too big to be parsed in one go, or a user text that would fill screens."""
     if isinstance(item, AssistantItem):
-        text = str(item.text)
-        return len(text) > 60_000 or markdown_nodes(text) > LONG_NODES
+        return len(str(item.text)) > LONG_CHARS
     return isinstance(item, UserItem) and (item.text.count("\n") > 60 or len(item.text) > 6_000)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marextui.tui.text import copyable, line, plain, reveal, safe_markdown
+from marextui.tui.text import copyable, line, plain, reveal
 from tests.stubs.frames import control_bytes
 
 WILD = st.text(
@@ -16,7 +16,6 @@ WILD = st.text(
 @given(WILD)
 def test_nothing_dangerous_leaves(text: str) -> None:
     assert control_bytes(plain(text).plain) == []
-    assert control_bytes(safe_markdown(text)) == []
     assert control_bytes(copyable(text).replace("\t", "")) == []
     one = line(text, 40)
     assert control_bytes(one.plain) == []
@@ -41,7 +40,3 @@ def test_what_is_to_be_approved_hides_nothing() -> None:
     assert "rm -rf" not in plain(command).plain
     assert "rm -rf ~" in plain(reveal(command)).plain
     assert control_bytes(plain(reveal(command + "\x9d; rm x")).plain) == []
-
-
-def test_images_become_links() -> None:
-    assert safe_markdown("![a](http://x/y.png) wow! [b](c)") == "[a](http://x/y.png) wow! [b](c)"

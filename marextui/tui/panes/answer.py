@@ -5,14 +5,16 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.widgets import Static
 
 from marextui.tui import formats
-from marextui.tui.glyphs import ASCII, glyphs_of
+from marextui.tui.glyphs import glyphs_of
 from marextui.tui.items import AssistantItem
 from marextui.tui.panes.cards import DIM, Block, KeyLabel, fold_glyph
-from marextui.tui.panes.streaming import AnswerMarkdown, StreamingBody
-from marextui.tui.text import plain, safe_markdown
+from marextui.tui.panes.markdown import MarkdownView
+from marextui.tui.text import plain
 from marextui.tui.windowing import is_long
 
 
@@ -28,11 +30,20 @@ class ReasoningLine(Static):
         head = Content.styled(f"{mark} {state} {glyphs.dot} {count}", DIM)
         body = plain(text.strip()).stylize(DIM) if expanded else None
         self.update(head if body is None else Content("\n").join([head, body]))
-        self.display = bool(text)
+
+
+class CutShort(Static):
+    """Says that the turn was interrupted while the answer came."""
+
+    def __init__(self) -> None:
+        super().__init__(Content.styled("(interrupted here)", DIM), classes="cut-short", markup=False)
 
 
 class AnswerBlock(Vertical, Block):
     """A model's answer: reasoning line, Markdown, and a word when it was cut short."""
+
+    virtual_size = Reactive(Size(0, 0), repaint=False)
+    """No second layout after one that changed our size."""
 
     def __init__(self, item: AssistantItem, *, expanded: bool, key_label: KeyLabel) -> None:
         super().__init__()
@@ -47,32 +58,32 @@ class AnswerBlock(Vertical, Block):
         return not self.finished and not self.item.streaming and is_long(self.item)
 
     def compose(self) -> ComposeResult:
-        yield ReasoningLine(markup=False)
-        if self.finished:
-            yield AnswerMarkdown(safe_markdown(str(self.item.text)), ascii_only=glyphs_of(self.app) is ASCII)
-        else:
-            yield StreamingBody()
-        yield Static("", classes="cut-short", markup=False)
+        if self.item.reasoning:
+            yield ReasoningLine(markup=False)
+        yield MarkdownView(str(self.item.text) if self.finished else None)
+        if self.item.stopped:
+            yield CutShort()
 
     async def on_mount(self) -> None:
         await self.refresh_item()
 
     async def refresh_item(self) -> None:
         self.version = self.item.version
+        if self.item.reasoning and not self.query(ReasoningLine):
+            await self.mount(ReasoningLine(markup=False), before=0)
+        if self.item.stopped and not self.query(CutShort):
+            await self.mount(CutShort())
         self.redraw()
         if self.finished:
             return
-        body = self.query_one(StreamingBody)
+        view = self.query_one(MarkdownView)
         if self.item.streaming:
-            await body.feed(str(self.item.text))
+            view.feed(str(self.item.text))
         else:
             self.finished = True
-            await body.finish(str(self.item.text))
+            view.show(str(self.item.text))
 
     def redraw(self) -> None:
         """The parts besides the text."""
-        self.query_one(ReasoningLine).show(self.item, self.expanded)
-        cut = self.query_one(".cut-short", Static)
-        cut.display = self.item.stopped
-        if self.item.stopped:
-            cut.update(Content.styled("(interrupted here)", DIM))
+        for line in self.query(ReasoningLine):
+            line.show(self.item, self.expanded)

@@ -16,7 +16,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.css.query import NoMatches
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -29,7 +31,7 @@ from marextui.tui.viewmodel import ViewModel
 from marextui.tui.windowing import Limits, Window
 
 if TYPE_CHECKING:
-    from textual.widgets import Markdown
+    from marextui.tui.panes.markdown import MarkdownView
 
 NEAR = 2
 """Rows from an edge of what is mounted at which the next page is mounted."""
@@ -45,6 +47,9 @@ class Anchor:
 
 class Scroller(VerticalScroll, can_focus=False):
     """Holds the mounted blocks; reports scrolling and size to its conversation."""
+
+    virtual_size = Reactive(Size(0, 0), repaint=False)
+    """As Textual's, without its second layout of the screen after each layout that changed the height of the blocks."""
 
     def __init__(self, moved: Callable[[float], None], resized: Callable[[], None]) -> None:
         super().__init__(id="blocks")
@@ -191,8 +196,13 @@ class Conversation(Vertical, can_focus=True):
         if anchor is not None or self._reveal is not None:
             self._moving = True
             self.call_after_refresh(self._settle, anchor)
-        spent = self._monotonic() - started
-        self._next_at = self._monotonic() + max(self._interval, 3 * spent)
+        self._pace(started)
+        self.call_after_refresh(self._pace, started)
+
+    def _pace(self, started: float) -> None:
+        """The next update comes no sooner than three times what this one took, its layout and paint included."""
+        now = self._monotonic()
+        self._next_at = max(self._next_at, now + max(self._interval, 3 * (now - started)))
 
     async def _mount_wanted(self, wanted: list[Item]) -> None:
         scroller = self.scroller
@@ -497,7 +507,7 @@ class Conversation(Vertical, can_focus=True):
             widget = parent if isinstance(parent, Widget) else None
         return None
 
-    def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
+    def on_markdown_view_link_clicked(self, event: MarkdownView.LinkClicked) -> None:
         event.stop()
         self.post_message(self.LinkClicked(event.href))
 
