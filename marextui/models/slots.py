@@ -48,13 +48,14 @@ class SlotFacts:
 class Slots:
     """Mutable holder of one connection's `SlotLedger`.
 
-    `stamping` off (the default): no stamp is ever set, nothing is remembered of what was sent (L2).
+    `stamping` off (the default): no stamp is ever set (L2). `last_step` is the last accepted step of any conversation,
+    whether the slot still holds it or not.
     """
 
     ledger: SlotLedger = field(default_factory=SlotLedger)
     stamping: bool = False
     before_departure: list[BeforeDeparture] = field(default_factory=list)
-    _sent: SentStep | None = None
+    last_step: SentStep | None = None
 
     @property
     def idle(self) -> bool:
@@ -71,7 +72,7 @@ class Slots:
 
     def held(self, conversation: str) -> SentStep | None:
         """The last step of `conversation` as it left, when the slot still holds its prompt; else None (L19)."""
-        return self._sent if self.ledger.held_by(conversation) else None
+        return self.last_step if self.ledger.held_by(conversation) else None
 
     def why_not(self, conversation: str) -> str:
         """Why `held` gives None, as part of a sentence; "" when it does not."""
@@ -86,16 +87,15 @@ class Slots:
 
     def accept(self, departure: Departure, request: ChatRequest) -> None:
         """The server answered 200."""
-        if not self.stamping:
-            return
-        self.ledger = self.ledger.accepted(departure)
         if departure.kind == "main":
-            self._sent = SentStep(departure, request)
+            self.last_step = SentStep(departure, request)
+        if self.stamping:
+            self.ledger = self.ledger.accepted(departure)
 
     def count(self, departure: Departure, usage: Usage | None) -> None:
         """The server counted the request."""
-        if self._sent is not None and self._sent.departure == departure:
-            self._sent = replace(self._sent, usage=usage)
+        if self.last_step is not None and self.last_step.departure == departure:
+            self.last_step = replace(self.last_step, usage=usage)
 
     def end(self, departure: Departure) -> None:
         """The request is over."""

@@ -66,6 +66,8 @@ async def test_without_the_key_nothing_is_stamped(connection: EndpointConnection
     await send(connection, STEP)
     assert connection.slots.held("c") is None
     assert connection.slots.ledger.stamp is None
+    assert connection.slots.last_step is not None
+    assert connection.slots.last_step.request is STEP
 
 
 async def test_reads_do_not_count(connection: EndpointConnection, server: FakeServer) -> None:
