@@ -72,7 +72,9 @@ class FetchReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class Target:
+    """Something a call fetches: a file (`lines` of it), a kept output or a URL."""
+
     kind: FetchKind
     what: str
     lines: tuple[int, int] = _WHOLE
@@ -82,7 +84,7 @@ class _Target:
         """What the same thing has in common, however its path is written: the last part of it."""
         return f"{self.kind} {self.what.rsplit('/', 1)[-1]}"
 
-    def same(self, other: _Target) -> bool:
+    def same(self, other: Target) -> bool:
         """Whether it is (partly) the same content: a relative path is the absolute one that ends so."""
         mine, its = self.what, other.what
         named = mine == its or (self.kind == "file" and (mine.endswith(f"/{its}") or its.endswith(f"/{mine}")))
@@ -91,7 +93,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    target: _Target
+    target: Target
     place: int  # of its result in the log
     text: str
 
@@ -100,22 +102,22 @@ def _path(path: str) -> str:
     return posixpath.normpath(path)
 
 
-def _targets(call: ToolCall) -> Iterator[_Target]:
+def targets(call: ToolCall) -> Iterator[Target]:
     """What a call fetches."""
     args, command = arguments(call), call_command(call)
     if call.name == _READ_BACK:
         wanted = args.get("content_id")
         if isinstance(wanted, str) and ID_PATTERN.fullmatch(wanted.strip()):
-            yield _Target("omission", wanted.strip())
+            yield Target("omission", wanted.strip())
         return
     if _WEB_COMMAND.search(command) or (not command and _WEB_TOOL.search(call.name)):
         text = tame(command or canonical_json(dict(args)))
-        yield from (_Target("url", url.rstrip(".,;:")) for url in dict.fromkeys(_URL.findall(text)))
+        yield from (Target("url", url.rstrip(".,;:")) for url in dict.fromkeys(_URL.findall(text)))
         return
     asked = asked_range(args) if not command else (0, 0)
     for path, kind in dict.fromkeys(call_files(call)):
         if kind == "read":
-            yield _Target("file", _path(path), asked if asked[0] else _WHOLE)
+            yield Target("file", _path(path), asked if asked[0] else _WHOLE)
 
 
 @dataclass(slots=True)
@@ -177,15 +179,15 @@ class _Watch:
         if status_of(result) != "done":
             return
         place = len(self._state.messages)
-        for target in _targets(call):
+        for target in targets(call):
             if target.kind == "file" and (shown := shown_range(result.text))[0]:
-                target = _Target("file", target.what, shown)
+                target = Target("file", target.what, shown)
             self._fetch(asker, call, target, result.text.strip(), place)
         for path, kind in call_files(call):
             if kind != "read":
-                self._changed[_Target("file", _path(path)).key] = place
+                self._changed[Target("file", _path(path)).key] = place
 
-    def _fetch(self, asker: Message, call: ToolCall, target: _Target, text: str, place: int) -> None:
+    def _fetch(self, asker: Message, call: ToolCall, target: Target, text: str, place: int) -> None:
         tally = self._tallies[self._cycle]
         tally.fetches += 1
         before = [f for f in self._fetched.get(target.key, ()) if f.target.same(target)]
@@ -197,7 +199,7 @@ class _Watch:
             tally.refetched.append(self._again(asker, call, target, before[-1]))
         self._fetched.setdefault(target.key, []).append(_Fetched(target, place, text))
 
-    def _original(self, target: _Target) -> list[_Fetched]:
+    def _original(self, target: Target) -> list[_Fetched]:
         """The output that an omission holds, where it first stood."""
         if target.kind != "omission":
             return []
@@ -211,11 +213,11 @@ class _Watch:
         keys = [(message.id, n) for n in range(-1, 0 if isinstance(message.content, str) else len(message.content))]
         return place >= self._cut and not any(key in self._state.omitted for key in keys)
 
-    def _again(self, asker: Message, call: ToolCall, target: _Target, first: _Fetched) -> Refetch:
+    def _again(self, asker: Message, call: ToolCall, target: Target, first: _Fetched) -> Refetch:
         return Refetch(target.what, asker.id, call.id, self._state.messages[first.place].id)
 
 
-def _repeats(text: str, earlier: _Fetched, target: _Target) -> bool:
+def _repeats(text: str, earlier: _Fetched, target: Target) -> bool:
     """Whether `text` says nothing that the earlier result did not; an omission repeats its original always."""
     if target.kind == "omission" and not earlier.text:
         return True
@@ -236,4 +238,4 @@ def fetch_reports(entries: Iterable[Entry]) -> tuple[FetchReport, ...]:
     return watch.reports()
 
 
-__all__ = ["REFETCH_LIMIT", "FetchReport", "Refetch", "fetch_reports"]
+__all__ = ["REFETCH_LIMIT", "FetchReport", "Refetch", "Target", "fetch_reports", "targets"]

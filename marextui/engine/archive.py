@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from marextui.context.entries import Record
+from marextui.context.entries import Entry, Record
 from marextui.context.fold import Conversation, fold
 from marextui.context.messages import Message, canonical_json, to_wire
 from marextui.context.redacted import redacted_message
 from marextui.context.redaction import redact
+from marextui.context.refills import RefillWatch
 from marextui.context.sanitise import sanitise
 from marextui.context.tokens import TokenLedger
 from marextui.engine.api import LATEST, NEW, ConversationInfo, HistoryPage
@@ -78,11 +79,11 @@ class Archive:
         records: tuple[Record, ...] = ()
         if row is None:
             conversation_id, title = self.ids.new("c"), ""
-            conversation = Conversation()
+            conversation, refills = Conversation(), RefillWatch()
         else:
             conversation_id, title = row.id, row.title
             records = await self.store.records(row.id)
-            conversation = await asyncio.to_thread(fold, [r.entry for r in records])
+            conversation, refills = await asyncio.to_thread(_read, [r.entry for r in records])
         self._created = row is not None
         self._session = Session(
             conversation_id,
@@ -93,6 +94,7 @@ class Archive:
             conversation,
             title,
             records[-1].seq if records else 0,
+            refills,
         )
         self.bus.emit(ConversationOpened(conversation_id, title, row is not None, len(records)))
         if self.store.unreadable_entries:
@@ -191,3 +193,10 @@ def _fenced(text: str) -> list[str]:
     while fence in text:
         fence += "`"
     return [fence, text, fence, ""]
+
+
+def _read(entries: Sequence[Entry]) -> tuple[Conversation, RefillWatch]:
+    refills = RefillWatch()
+    for entry in entries:
+        refills.take(entry)
+    return fold(entries), refills

@@ -57,6 +57,8 @@ def refusal(history: Sequence[Message], reading: Reading, ledger: TokenLedger, n
         (reading.tools, "the tool descriptions"),
         (reading.memory, "the memory excerpt"),
     ]
+    if 2 * reading.reserve > (reading.window.tokens or 0):  # not by our rule (M1): somebody has set it so
+        parts.append((reading.reserve, "the room kept for the answer"))
     for position, message in enumerate(history, start=1):
         parts.append((ledger.message(message), _name(message, position)))
     size, biggest = max(parts, key=lambda p: p[0])

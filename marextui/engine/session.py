@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from marextui.context.entries import CompactionChecked, Entry, MessageAdded, OmissionRef, Record
 from marextui.context.fold import Conversation
 from marextui.context.messages import Message
+from marextui.context.refills import RefillWatch
 from marextui.context.tokens import TokenLedger
 from marextui.engine.bus import Bus
 from marextui.engine.events import MessageAppended
@@ -37,12 +38,14 @@ class Session:
     conversation: Conversation
     title: str = ""
     version: int = 0
+    refills: RefillWatch = field(default_factory=RefillWatch)
 
     async def append(self, *entries: Entry) -> tuple[Record, ...]:
         """Write `entries` durably in one transaction, then fold and announce them. Raises `StoreError`."""
         records = await self.log.append(self.id, entries, at=self.clock.now())
         for record in records:
             self.conversation.apply(record.entry)
+            self.refills.take(record.entry)
             if not isinstance(record.entry, CompactionChecked):  # written beside a turn, and never part of a view
                 self.version = record.seq
             if isinstance(record.entry, MessageAdded):

@@ -160,6 +160,7 @@ class EngineState:
         self.learned = None
         self.settle_window(None)
         self.compactor.conditions_changed()
+        self.session.refills.forget()
 
     def window_learned(self, tokens: int, *, told: bool = True) -> None:
         """A server error named its window: that is discovery, not a guess (M4). `told` False: it was said already."""
@@ -295,12 +296,15 @@ class EngineState:
         `lasting` leaves out what the next messages will change by themselves (their number, a try already made).
         """
         attempts: Attempts = self.compactor.attempts
+        refilled = self.session.refills.sentence()
         return why_no_compaction(
             auto=self.policy.auto_compress,
             messages=max(MIN_MESSAGES if lasting else 0, len(self.session.history())),
             window=reading.window.tokens,
             budget=reading.budget,
-            tried=already_tried(
+            tried=refilled
+            if refilled or lasting
+            else already_tried(
                 attempts,
                 messages=len(self.session.conversation.messages),
                 used=reading.used,
@@ -308,9 +312,7 @@ class EngineState:
                 window=reading.window.tokens,
                 system=reading.system_part,
                 over_budget=reading.over_budget > 0,
-            )
-            if not lasting
-            else "",
+            ),
         )
 
     def moment(self, reading: Reading) -> Moment:

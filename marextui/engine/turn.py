@@ -38,6 +38,8 @@ OVERFLOW_SHARE = 0.6
 RETRY_SHARES = (0.8, 0.5)
 """Most of the former history that the first and the second retry may still have."""
 
+REFILL_HINT = "Ask for less at once, or take a model with a larger window (/model); /compact goes on all the same."
+
 ViewListener = Callable[[tuple[Mapping[str, Any], ...], Reading, bool], None]
 """Sees every view as it is about to be sent: wire messages, its figures, whether it is valid."""
 
@@ -134,6 +136,7 @@ class TurnRunner:
     totals: Totals = field(default_factory=Totals)
     reducer: Reducer = field(init=False)
     _reply: Reply | None = None
+    _told_refills: bool = False
 
     def __post_init__(self) -> None:
         self.reducer = Reducer(self.session, self.host, self.meter, self.omitter, self.compactor, self.bus)
@@ -183,6 +186,8 @@ class TurnRunner:
         reading = self.reducer.reading()
         if reading.over_threshold and self.host.may_summarise() and await self.reducer.relieve(turn, reading):
             reading = self.reducer.reading()
+        if reading.over_threshold and self.host.may_summarise():
+            self._tell_refills()
         if reading.over_threshold and not self.host.why_not(reading):
             await self.reducer.clear_for_cut(turn, reading, mid_turn=step > 1)
             await self._compact(self.reducer.reading(), mid_turn=step > 1)
@@ -202,6 +207,19 @@ class TurnRunner:
         if not trigger.due(self.host.moment(reading)) or self.host.why_not(reading):
             return False
         return self.compactor.cut(self.session, reading, trigger=trigger) is not None
+
+    def _tell_refills(self) -> None:
+        """Say that compactions are in vain, and end a turn that goes round in circles. Raises `TurnFailed` (case 9)."""
+        refills = self.session.refills
+        if not refills.in_vain:
+            return
+        if refills.loops and self.limits.on_refused == "stop":
+            raise TurnFailed(
+                "error", f"The turn was stopped: it goes round in circles. {refills.sentence()}", REFILL_HINT
+            )
+        if not self._told_refills:
+            self._told_refills = True
+            self.bus.emit(Notice("warning", f"{refills.sentence()} Nothing is compacted for that again.", REFILL_HINT))
 
     async def _compact(
         self,
