@@ -34,7 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.version:
         print(_version())
         return EXIT_OK
+    if empty := _given_empty(options):
+        print(f"marextui: {empty} was given an empty value.", file=sys.stderr)
+        return EXIT_USAGE
     if options.prompt is not None:
+        if sys.stdout is None:
+            print("marextui: -p has nowhere to write to: its output is closed.", file=sys.stderr)
+            return EXIT_FAILED
         return _print_answer(options)
     return _screen(options)
 
@@ -61,7 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible server")
     parser.add_argument("-C", "--cwd", metavar="DIR", help="work in this folder")
     parser.add_argument(
-        "-p", "--prompt", metavar="TEXT", help="print one answer and exit; piped input is added to TEXT"
+        "-p",
+        "--prompt",
+        nargs="?",
+        const="",
+        metavar="TEXT",
+        help="print one answer and exit; piped input is added to TEXT, or is the prompt without TEXT",
     )
     parser.add_argument("--json", action="store_true", help="with -p: one JSON object a line, every engine event")
     parser.add_argument(
@@ -85,7 +96,7 @@ def _load(options: argparse.Namespace, cwd: Path) -> tuple[Settings, tuple[Setti
     settings, problems = load_settings(paths.config_file(), paths.project_marex(root) / "config.toml", os.environ)
     if options.model:
         settings = replace(settings, model=options.model)
-    if options.base_url:
+    if options.base_url is not None:
         settings = replace(settings, base_url=options.base_url)
     if options.no_mouse:
         settings = replace(settings, mouse=False)
@@ -143,6 +154,12 @@ def _piped_input() -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
+def _given_empty(options: argparse.Namespace) -> str:
+    """The option that was given an empty value: a script's unset variable must not pick another model."""
+    empty = (o for o, v in (("--base-url", options.base_url), ("--model", options.model)) if v is not None and not v)
+    return next(empty, "")
+
+
 def _print_answer(options: argparse.Namespace) -> int:
     from marextui.engine.once import KINDS, ask_once
     from marextui.store.database import StoreError
@@ -157,9 +174,10 @@ def _print_answer(options: argparse.Namespace) -> int:
     settings, problems, root = _load(options, cwd)
     _complain(problems)
     _log_to_file()
-    text = "\n\n".join(t for t in (options.prompt, _piped_input()) if t.strip())
+    given = "" if options.prompt == "-" else options.prompt
+    text = "\n\n".join(t for t in (given, _piped_input()) if t.strip())
     if not text:
-        print("marextui: -p needs some text.", file=sys.stderr)
+        print('marextui: -p needs some text: marextui -p "your question", or pipe it in.', file=sys.stderr)
         return EXIT_USAGE
     try:
         return asyncio.run(
@@ -179,9 +197,11 @@ def _print_answer(options: argparse.Namespace) -> int:
         return EXIT_FAILED
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader of our pipe has gone: nothing is left to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered would fail again
+        if isinstance(problem, BrokenPipeError):  # the reader has seen enough: that is how pipes end
+            return EXIT_OK
+        print(f"marextui: the answer could not be written: {problem.strerror or problem}.", file=sys.stderr)
         return EXIT_FAILED
 
 

@@ -37,6 +37,7 @@ def replay_main(arguments: Sequence[str]) -> int:
     """Run the command; 0 even for odd recordings (they are repaired, with notes), 2 for an unreadable file."""
     options = _parser().parse_args(arguments)
     try:
+        _check_outputs(options)
         recording = _recording(Path(options.file))
         wanted = ReplayOptions(
             window=None if options.window is None else check_window(options.window, key="--window"),
@@ -81,6 +82,29 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--ask", metavar="FILE", help="JSON list of {question, accept: [regex…]}")
     return parser
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Where the results go is known to work before the work begins, and is none of the files that are read."""
+    inputs = [Path(name) for name in (options.file, options.ask) if name]
+    outputs = [Path(name) for name in (options.report, options.view) if name]
+    for at, output in enumerate(outputs):
+        taken = [p for p in (*inputs, *outputs[:at]) if _same(p, output)]
+        if taken:
+            raise _Refused(f"{output} is read or written already ({taken[0]}); give another name")
+        new = not output.exists()
+        try:
+            output.open("ab").close()
+        except OSError as problem:
+            raise _Refused(f"{output} cannot be written: {problem.strerror or problem}") from problem
+        if new:
+            output.unlink()
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.absolute() == other.absolute()
 
 
 def _reserve(text: str) -> int:

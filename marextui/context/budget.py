@@ -39,7 +39,8 @@ def check_window(value: object, *, key: str = "window") -> int:
     if isinstance(value, str) and value.strip().isdecimal():
         number = int(value)
     if isinstance(number, bool) or not isinstance(number, int) or number <= 0:
-        raise ValueError(f"{key} must be a whole number of tokens above 0, got {value!r}; it is not used.")
+        ignored = "" if key.startswith("--") else "; it is not used"
+        raise ValueError(f"{key} must be a whole number of tokens above 0, got {value!r}{ignored}.")
     return number
 
 
@@ -49,17 +50,18 @@ def check_compact_at(value: object, *, key: str = "compact_at") -> float:
     Raises ValueError naming `key` unless 0 < value < 1; a percentage is refused, not reinterpreted.
     """
     number: object = value
+    alias = "" if key.startswith("--") else " (alias compactAt)"
     if isinstance(value, str):
         try:
             number = float(value)
         except ValueError:
             number = None
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise ValueError(f"{key} must be a number between 0 and 1 (alias compactAt), got {value!r}.")
+        raise ValueError(f"{key} must be a number between 0 and 1{alias}, got {value!r}.")
     if 0 < number < 1:
         return float(number)
     hint = f"; write {number / 100:g} for {number:g} %" if 1 < number < 100 else ""
-    raise ValueError(f"{key} must be above 0 and below 1 (alias compactAt), got {value!r}{hint}.")
+    raise ValueError(f"{key} must be above 0 and below 1{alias}, got {value!r}{hint}.")
 
 
 def settle_window(

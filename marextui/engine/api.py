@@ -208,8 +208,11 @@ class EngineApi(Protocol):
 
     async def rename(self, title: str) -> None: ...
 
-    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown") -> str:
-        """Write the whole conversation to `path` (relative: project); returns the full path. Raises OSError."""
+    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown", replace: bool = False) -> str:
+        """Write the whole conversation to `path` (relative: project); returns the full path.
+
+        Raises OSError; FileExistsError unless `replace` when there is such a file.
+        """
         ...
 
     async def models(self) -> list[ModelOption]: ...

@@ -131,8 +131,11 @@ class Archive:
             ConversationInfo(r.id, r.title, r.project, r.created_at, r.updated_at, r.messages, r.turns) for r in rows
         ]
 
-    async def export(self, path: str, fmt: Literal["markdown", "json"]) -> str:
-        """Write the whole log of the open conversation without secrets (I10); returns the full path. Raises OSError."""
+    async def export(self, path: str, fmt: Literal["markdown", "json"], *, replace: bool = False) -> str:
+        """Write the whole log of the open conversation without secrets (I10); returns the full path.
+
+        Raises OSError; FileExistsError when something stands there already and `replace` was not asked for.
+        """
         target = Path(os.path.expanduser(path))
         if not target.is_absolute():
             target = self.root / target
@@ -140,7 +143,7 @@ class Archive:
 
         def write() -> None:
             clean = [redacted_message(m) for m in messages]
-            _write(target, to_json(clean) if fmt == "json" else to_markdown(redact(title), clean))
+            _write(target, to_json(clean) if fmt == "json" else to_markdown(redact(title), clean), replace=replace)
 
         await asyncio.to_thread(write)
         return str(target)
@@ -149,9 +152,10 @@ class Archive:
         await self.store.close()
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, text: str, *, replace: bool) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
+    with target.open("w" if replace else "x", encoding="utf-8") as file:
+        file.write(text)
 
 
 def to_json(messages: Sequence[Message]) -> str:

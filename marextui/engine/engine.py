@@ -156,14 +156,14 @@ class Engine:
             while not self._closing and (job := self._next_job()) is not None:
                 self._interrupted = False
                 self._activity = asyncio.create_task(job, name="engine activity")
+                self._activity.add_done_callback(self._report_crash)  # also when closing no longer lets us go on here
                 await asyncio.wait({self._activity})
-                activity, self._activity = self._activity, None
+                self._activity = None
                 if self._interrupted and self._queue.paused and len(self._queue):
                     text = f"Stopped; {len(self._queue)} queued message(s) wait."
                     hint = "Send a message or retry to go on, or drop them from the queue."
                     self.state.bus.emit(Notice("info", text, hint, "retry"))
                 self.state.bus.enter("idle")
-                self._report_crash(activity)
 
     def _next_job(self) -> Job | None:
         if self._asked:
@@ -265,8 +265,8 @@ class Engine:
     async def conversations(self, query: str = "") -> list[ConversationInfo]:
         return await self.state.archive.conversations(query)
 
-    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown") -> str:
-        return await self.state.archive.export(path, fmt)
+    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown", replace: bool = False) -> str:
+        return await self.state.archive.export(path, fmt, replace=replace)
 
     async def message_text(self, message_id: str) -> str:
         message = self.session.conversation.message(message_id)

@@ -168,8 +168,8 @@ class LateEngine:
     async def rename(self, title: str) -> None:
         await (await self._there()).rename(title)
 
-    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown") -> str:
-        return await (await self._there()).export(path, fmt=fmt)
+    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown", replace: bool = False) -> str:
+        return await (await self._there()).export(path, fmt=fmt, replace=replace)
 
     async def models(self) -> list[ModelOption]:
         return await (await self._there()).models()

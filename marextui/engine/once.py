@@ -37,10 +37,24 @@ class Printer:
     as_json: bool
     over: asyncio.Event = field(default_factory=asyncio.Event)
     failed: bool = False
+    broken: OSError | None = None
+    """Why nothing more can be written to `out`; the answer is then over (its reader has gone, or a disk is full)."""
     _stream: StreamSanitiser = field(default_factory=StreamSanitiser)
     _ends_with_newline: bool = True
+    _answered: bool = False
+    _told: str = ""
 
     def hear(self, event: Event) -> None:
+        """Take one event; never raises, for the engine must not suffer from its listener."""
+        if self.broken is not None:
+            return
+        try:
+            self._hear(event)
+        except OSError as problem:
+            self.broken = problem
+            self.over.set()
+
+    def _hear(self, event: Event) -> None:
         if self.as_json:
             line = {"event": type(event).__name__, **asdict(event)}
             self.out.write(json.dumps(line, ensure_ascii=True) + "\n")
@@ -48,8 +62,10 @@ class Printer:
         else:
             self._say(event)
         if isinstance(event, TurnFinished):
-            self.failed = self.failed or event.end != "done"
+            self.failed = self.failed or event.end != "done" or not self._answered
             self._finish()
+        elif isinstance(event, TextStreamed):
+            self._answered = True
         elif isinstance(event, ModelNeeded | ModelFailed):
             self.failed = True
 
@@ -61,10 +77,11 @@ class Printer:
                 self._write(self._stream.flush())
                 self._newline()
                 self.err.write(f"· {sanitise(title)}\n")
-            case Notice(level, text, hint, _) if level != "info":
+            case Notice(level, text, hint, _) if level != "info" and text != self._told:
                 self.err.write(f"{level}: {sanitise(text)} {sanitise(hint)}".rstrip() + "\n")
-            case ModelFailed(label, message, hint, _):
-                self.err.write(f"error: {sanitise(label)}: {sanitise(message)} {sanitise(hint)}".rstrip() + "\n")
+            case ModelFailed(_, message, hint, _):
+                self._told = message  # the turn that needed the model will end with the same words
+                self.err.write(f"error: {sanitise(message)} {sanitise(hint)}".rstrip() + "\n")
             case ModelNeeded():
                 self.err.write(
                     "error: no model is configured, installed or running.\n"
@@ -103,8 +120,9 @@ async def ask_once(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Send `text`, print the answer, return the exit code (1 when the turn did not end well). Raises `StoreError`.
+    """Send `text`, print the answer, return the exit code (1 when the turn did not end well).
 
+    Raises `StoreError`, and OSError when the answer could not be written to `out`.
     Nobody can be asked, so tools that need permission run only if their kind is in `allowed`.
     """
     unattended = {kind: Decision("once") for kind in allowed}
@@ -117,4 +135,6 @@ async def ask_once(
         await printer.over.wait()
     finally:
         await engine.close()
+    if printer.broken is not None:
+        raise printer.broken
     return 1 if printer.failed else 0

@@ -378,6 +378,8 @@ class TurnRunner:
             self.bus.emit(StreamDropped(reply.message_id))
             if reply.finish_reason == "length":
                 raise TurnFailed("error", "The answer was cut off before any text: the output limit was spent.")
+            thought = " It thought, and wrote no answer." if reply.reasoning else ""
+            self.bus.emit(Notice("warning", f"The model answered nothing.{thought}", "Retry, or say it another way."))
             return None
         if not may_call and message.tool_calls:
             raise TurnFailed(

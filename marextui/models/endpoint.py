@@ -22,9 +22,17 @@ def host_is_private(host: str) -> bool:
         return "." not in host or host.endswith((".local", ".localhost", ".lan", ".internal", ".home.arpa"))
 
 
+def _host(url: str) -> str:
+    """The host of `url`, "" when it is no address; connecting to it says so in words."""
+    try:
+        return httpx.URL(url).host.strip("[]").lower()
+    except httpx.InvalidURL:
+        return ""
+
+
 def is_loopback(url: str) -> bool:
     """True when `url` points at this machine."""
-    host = httpx.URL(url).host.strip("[]").lower()
+    host = _host(url)
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -33,7 +41,7 @@ def is_loopback(url: str) -> bool:
 
 def is_local(url: str) -> bool:
     """True when `url` points at this machine or its private network: no price, no table of hosted windows."""
-    return host_is_private(httpx.URL(url).host)
+    return host_is_private(_host(url))
 
 
 def normalise_base_url(text: str) -> str:

@@ -234,8 +234,12 @@ def network_error(error: httpx.RequestError, url: str, *, silence: float, answer
     kept = "What arrived is kept. Retry asks again."
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)):
         words = str(error)
+        hint = "Is the server running, and is the address right? Then retry."
         if "CERTIFICATE" in words.upper():
             reason = "its certificate is not trusted"
+        elif "SSL" in words.upper() or (url.startswith("https://") and not words):  # hung up during the handshake
+            reason = "it does not speak TLS (https)"
+            hint = "If it is a local server, its address probably begins with http://, not https://."
         elif "name" in words.lower() or "resolve" in words.lower() or "address" in words.lower():
             reason = "its name cannot be resolved"
         elif isinstance(error, httpx.ConnectTimeout):
@@ -247,7 +251,7 @@ def network_error(error: httpx.RequestError, url: str, *, silence: float, answer
         return ModelError(
             "network",
             f"No connection to {url}: {reason}.",
-            hint="Is the server running, and is the address right? Then retry.",
+            hint=hint,
         )
     if isinstance(error, httpx.ReadTimeout):
         return ModelError(

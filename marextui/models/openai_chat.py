@@ -165,6 +165,12 @@ class OpenAIChat:
                     raise classify(None, data, api_key=self._api_key, in_stream=True)
                 for chunk in reply.feed(parsed):
                     yield chunk
+        if not seen and kind == "text/event-stream":
+            raise ModelError(
+                "protocol",
+                f"{display_url(self.base_url)} began an answer and ended it without a word.",
+                hint="Retry; if it stays, look at the server's own log.",
+            )
         if not seen:
             raise ModelError(
                 "protocol",

@@ -164,7 +164,7 @@ OWN_ACTIONS: tuple[Action, ...] = (
         "app",
         "export",
         slash="export",
-        args="[path]",
+        args="[path] [--replace]",
     ),
     Action("app.theme", "Theme", "Change the colours", "app", "theme", slash="theme", args="[name]"),
     Action("app.quit", "Quit", "Leave; nothing is lost", "app", "leave", slash="quit"),

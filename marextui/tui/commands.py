@@ -6,6 +6,7 @@ A dialog is imported when it is opened: nobody waits for it at the start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 from textual import work
 from textual.widgets import Input, TextArea
@@ -261,9 +262,14 @@ class CommandApp(ContextCommands, OpenCommands, inherit_bindings=False):
 
     @work(group="dialog")
     async def action_export(self, argument: str = "") -> None:
-        path = argument.strip() or f"conversation-{self.model.conversation_id}.md"
+        given = argument.strip()
+        replace = not given or given.endswith(" --replace")  # the name we choose is our own file of before
+        path = given.removesuffix(" --replace").strip() or f"conversation-{self.model.conversation_id}.md"
         try:
-            where = await self.engine.export(path, fmt="json" if path.endswith(".json") else "markdown")
+            fmt: Literal["markdown", "json"] = "json" if path.endswith(".json") else "markdown"
+            where = await self.engine.export(path, fmt=fmt, replace=replace)
+        except FileExistsError:
+            self.notify(f"{path} exists and was left as it is. /export {path} --replace writes over it.")
         except OSError as error:
             self.notify(f"Could not write {path}: {error.strerror or error}", severity="error")
         else:

@@ -349,3 +349,31 @@ def test_unsigned_thinking_is_never_sent(tmp_path: Path) -> None:
     _, report, view = run(tmp_path, file, "--shape", "anthropic")
     assert report["shape"]["violations"] == []
     assert "First look" not in json.dumps(view)
+
+
+@pytest.mark.parametrize("option", ["--view", "--report"])
+def test_a_replay_never_writes_over_what_it_reads(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path / "in.jsonl", conversation(3))
+    before = file.read_bytes()
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(file)
+    for output in (file, link, tmp_path / "x" / ".." / "in.jsonl"):
+        (tmp_path / "x").mkdir(exist_ok=True)
+        assert main(["replay", str(file), option, str(output)]) == 2
+        assert "is read or written already" in capsys.readouterr().err
+    assert main(["replay", str(file), "--view", str(tmp_path / "o"), "--report", str(tmp_path / "o")]) == 2
+    assert file.read_bytes() == before
+
+
+def test_a_result_that_cannot_be_written_is_told_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "in.jsonl", conversation(3))
+    monkeypatch.setattr("marextui.replay_command.replay", None)  # never reached
+    assert main(["replay", str(file), "--report", str(tmp_path / "no" / "such" / "report.json")]) == 2
+    assert "report.json cannot be written: No such file or directory" in capsys.readouterr().err
+    assert main(["replay", str(file), "--view", str(tmp_path)]) == 2
+    assert main(["replay", str(file), "--window", "0"]) == 2
+    assert "it is not used" not in capsys.readouterr().err

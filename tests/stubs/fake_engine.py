@@ -298,9 +298,9 @@ class FakeEngine:
         self.commands.append(("rename", title))
         self.emit(ConversationRenamed(self.conversation_id, title))
 
-    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown") -> str:
-        self.commands.append(("export", path, fmt))
-        if self.export_error is not None:
+    async def export(self, path: str, *, fmt: Literal["markdown", "json"] = "markdown", replace: bool = False) -> str:
+        self.commands.append(("export", path, fmt, replace) if replace else ("export", path, fmt))
+        if self.export_error is not None and not replace:
             raise self.export_error
         return f"project/{path}"
 

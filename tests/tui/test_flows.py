@@ -108,6 +108,18 @@ async def test_an_export_that_fails_says_why() -> None:
         assert any("Could not write x.md: Permission denied" in t for t in toasts(app))
 
 
+async def test_an_export_writes_over_a_file_only_when_told_to() -> None:
+    engine = FakeEngine(export_error=FileExistsError(17, "File exists"))
+    app = make_app(engine)
+    async with app.run_test(size=WIDE) as pilot:
+        await pilot.press(*"/export my file.md", "enter")
+        await settled(pilot)
+        assert any("/export my file.md --replace writes over it" in t for t in toasts(app))
+        await pilot.press(*"/export my file.md --replace", "enter")
+        await settled(pilot)
+        assert engine.said("export")[-1] == ("my file.md", "markdown", True)
+
+
 async def test_dialogs_open_from_commands() -> None:
     engine = FakeEngine(conversation_rows=[ConversationInfo("c-7", "Old one", "p", 1.0, 2.0, 4, 2)])
     app = make_app(engine)
