@@ -75,6 +75,20 @@ def in_place(summary: Summary, gone: Summary) -> Summary:
     return Summary(tuple(sections))
 
 
+def carried(summary: Summary, earlier: Summary) -> Summary:
+    """`summary` with the ids that stand in the sections of `earlier`; a section it lacks is added for its ids."""
+    ids: dict[str, SummarySection] = {}
+    for section in earlier.sections:
+        if section.folded:
+            known = ids.setdefault(canonical_title(section.title), SummarySection(section.title, ()))
+            ids[canonical_title(section.title)] = replace(known, folded=(*known.folded, *section.folded))
+    sections = []
+    for section in summary.sections:
+        before = ids.pop(canonical_title(section.title), None)
+        sections.append(section if before is None else replace(section, folded=(*before.folded, *section.folded)))
+    return Summary((*sections, *ids.values()))
+
+
 def _counted(section: SummarySection, gone: Sequence[SummaryItem]) -> SummarySection:
     """Only items that stood in the view are missed there; others are stored all the same. Of many ids the oldest goes:
     the text of the next one names it (I16)."""

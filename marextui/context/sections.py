@@ -67,14 +67,14 @@ SECTIONS: tuple[str, ...] = ("Session Intent", "Files Modified", "Decisions Made
 """The default, made for coding (P6)."""
 
 _STAND_INS: dict[str, tuple[str, ...]] = {
-    "session intent": ("requirements", "outline"),
+    "session intent": ("outline", "current state"),
     "files modified": ("sources", "current state"),
     "requirements": ("decisions made", "session intent"),
     "decisions made": ("findings", "outline", "current state"),
     "current state": ("errors and fixes", "findings", "outline"),
     "next steps": ("open questions", "outline", "current state"),
 }
-"""Where what code knows goes when the list lacks its own section."""
+"""Where what code knows goes when the list lacks its own section. Requirements hold words of the user alone."""
 
 _TITLE = re.compile(r"[^\W\d_][\w &'’/()-]{2,39}")
 _RESERVED = frozenset(map(plain, ("Work Log", "Exact Facts", "Standing Orders", "Plan", "Earlier Requests")))

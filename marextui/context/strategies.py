@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from marextui.context.entries import Summary, SummaryItem
-from marextui.context.folding import NOTHING
+from marextui.context.folding import NOTHING, carried
 from marextui.context.fusion import fuse
 from marextui.context.section_titles import canonical_title, plain
 from marextui.context.strategy_names import StrategyName
@@ -73,7 +73,7 @@ class Regenerative:
             replace(s, items=tuple(i for i in s.items if (canonical_title(s.title), plain(i.text)) not in said))
             for s in earlier.sections
         )
-        return Merged(new, Summary(tuple(s for s in left if s.items)))
+        return Merged(carried(new, earlier), Summary(tuple(s for s in left if s.items)))
 
 
 def _active(summary: Summary) -> Summary:
