@@ -15,6 +15,7 @@ from marextui.engine.ports import RandomIds
 from marextui.engine.state import Policy
 from marextui.models.types import Accepted, Finished, ModelError, ReasoningChunk, TextChunk, ToolCallChunk, Usage
 from tests.stubs.engine_rig import Rig, texts
+from tests.stubs.one_slot import OneSlotChat
 from tests.stubs.scripted_model import Hold, ScriptedChat, ScriptedTools, call, say
 
 SUMMARY = """## Session Intent
@@ -446,3 +447,16 @@ async def test_resumed_it_sends_the_summary_at_once(rig, tmp_path: Path) -> None
     assert again.history() == view
     await again.ask("go on")
     assert texts(again.chat.turns[0])[1].startswith(SUMMARY_MARK)
+
+
+async def test_a_continuation_in_the_wrong_language_is_asked_for_again_by_transcript(tmp_path: Path) -> None:
+    """I11, L21: two requests at most, the second told what was wrong."""
+    chat = OneSlotChat(summaries=[say(ENGLISH), say(FRENCH)])
+    r = await Rig(tmp_path, window=SMALL, chat=chat, policy=Policy(compact_continuation=True)).start()
+    await compacted(r, ASKED_IN_FRENCH)
+    first, second = r.chat.summary_requests
+    assert len(first.messages) > 2
+    assert len(second.messages) == 2
+    assert "could not be used: The summary is in English; write it in French.\n" in second.messages[1]["content"]
+    assert "- nous gardons l'ancienne interface" in r.history()[0].text
+    await r.engine.close()
