@@ -241,6 +241,26 @@ class EngineApi(Protocol):
         """Re-read MAREX.md and MEMORY.md (after an edit in $EDITOR)."""
         ...
 
+    async def page_text(self, name: str) -> str | None:
+        """The text of a page of memory; None: there is none of that name."""
+        ...
+
+    async def save_page(self, name: str, text: str) -> str:
+        """Make or replace a page. Returns "" or why it was not saved."""
+        ...
+
+    async def delete_page(self, name: str) -> str:
+        """Take a page away (the screen has asked for confirmation). Returns "" or why it is still there."""
+        ...
+
+    async def set_tracker(self, slug: str, value: str, unit: str) -> str:
+        """Set a tracker as of today. Returns "" or why it was not set."""
+        ...
+
+    async def delete_tracker(self, slug: str) -> str:
+        """Take a tracker away (the screen has asked for confirmation). Returns "" or why it is still there."""
+        ...
+
     async def project_files(self) -> tuple[str, ...]:
         """Relative paths for `@` completion, ignored files left out, at most a few thousand."""
         ...

@@ -371,5 +371,25 @@ class Engine:
         if not self.busy:
             self.state.refresh_gauge()
 
+    async def page_text(self, name: str) -> str | None:
+        return await self.state.project.page_text(name)
+
+    async def save_page(self, name: str, text: str) -> str:
+        return await self._remembered(self.state.project.save_page(name, text))
+
+    async def delete_page(self, name: str) -> str:
+        return await self._remembered(self.state.project.delete_page(name))
+
+    async def set_tracker(self, slug: str, value: str, unit: str) -> str:
+        return await self._remembered(self.state.project.set_tracker(slug, value, unit))
+
+    async def delete_tracker(self, slug: str) -> str:
+        return await self._remembered(self.state.project.delete_tracker(slug))
+
+    async def _remembered(self, change: Coroutine[Any, Any, str]) -> str:
+        problem = await change
+        await self.reload_memory()
+        return problem
+
     async def project_files(self) -> tuple[str, ...]:
         return await self._setup.project_files()

@@ -198,6 +198,21 @@ class LateEngine:
     async def reload_memory(self) -> None:
         await (await self._there()).reload_memory()
 
+    async def page_text(self, name: str) -> str | None:
+        return await (await self._there()).page_text(name)
+
+    async def save_page(self, name: str, text: str) -> str:
+        return await (await self._there()).save_page(name, text)
+
+    async def delete_page(self, name: str) -> str:
+        return await (await self._there()).delete_page(name)
+
+    async def set_tracker(self, slug: str, value: str, unit: str) -> str:
+        return await (await self._there()).set_tracker(slug, value, unit)
+
+    async def delete_tracker(self, slug: str) -> str:
+        return await (await self._there()).delete_tracker(slug)
+
     async def project_files(self) -> tuple[str, ...]:
         return await (await self._there()).project_files()
 

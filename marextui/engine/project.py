@@ -19,6 +19,8 @@ from marextui.engine.ports import Clock
 from marextui.engine.prompt import SystemPart
 from marextui.engine.session import Session
 
+NO_FILES = "this conversation belongs to no project"
+
 
 class Pages(Protocol):
     """`store.pages.PageStore`. All raise OSError."""
@@ -117,6 +119,54 @@ class ProjectDesk:
         if text not in self._noticed:
             self._noticed.add(text)
             self.bus.emit(Notice("warning", text, hint))
+
+    # -- what people do with it ----------------------------------------------------------------------------------------
+
+    async def page_text(self, name: str) -> str | None:
+        """The text of a page; None: there is none, or it cannot be read (which is told)."""
+        try:
+            return None if self.files is None else await self.files.pages.read(name)
+        except OSError as problem:
+            self.bus.emit(Notice("error", f"The page could not be read: {problem.strerror or problem}"))
+            return None
+
+    async def save_page(self, name: str, text: str) -> str:
+        """Make or replace a page. Returns "" or why it was not saved."""
+        if self.files is None:
+            return NO_FILES
+        try:
+            return await self.files.pages.write(name, text)
+        except OSError as problem:
+            return problem.strerror or str(problem)
+
+    async def delete_page(self, name: str) -> str:
+        """Take a page away. Returns "" or why it is still there."""
+        if self.files is None:
+            return NO_FILES
+        try:
+            return "" if await self.files.pages.delete(name) else f"there is no page {name}"
+        except OSError as problem:
+            return problem.strerror or str(problem)
+
+    async def set_tracker(self, slug: str, value: str, unit: str) -> str:
+        """Set a tracker as of today. Returns "" or why it was not set."""
+        if self.files is None:
+            return NO_FILES
+        try:
+            return await self.files.trackers.set(Tracker(slug, value, unit, local_day(self.clock)))
+        except OSError as problem:
+            return problem.strerror or str(problem)
+
+    async def delete_tracker(self, slug: str) -> str:
+        """Take a tracker away. Returns "" or why it is still there."""
+        if self.files is None:
+            return NO_FILES
+        try:
+            return "" if await self.files.trackers.delete(slug) else f"there is no tracker {slug}"
+        except OSError as problem:
+            return problem.strerror or str(problem)
+
+    # -- what is sent --------------------------------------------------------------------------------------------------
 
     def offers_tools(self, how: Telling) -> bool:
         """Whether MemoryPage and Tracker are offered: where there is something of theirs, and from then on for the

@@ -9,7 +9,18 @@ from typing import Literal
 from textual.binding import Binding
 
 Scope = Literal[
-    "app", "composer", "conversation", "gauge", "omissions", "memory", "viewer", "permission", "picker", "setup"
+    "app",
+    "composer",
+    "conversation",
+    "gauge",
+    "omissions",
+    "memory",
+    "notes",
+    "form",
+    "viewer",
+    "permission",
+    "picker",
+    "setup",
 ]
 
 

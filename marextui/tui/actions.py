@@ -152,6 +152,24 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action(
         "app.memory_clear", "Clear memory", "Empty MEMORY.md, after asking", "app", "memory_clear", slash="memory clear"
     ),
+    Action(
+        "app.page",
+        "Pages and trackers",
+        "Pages and trackers of this project; with a name, that page in your editor",
+        "app",
+        "page",
+        slash="page",
+        args="[name]",
+    ),
+    Action(
+        "app.tracker",
+        "Set a tracker",
+        "Set a tracker, as in /tracker weight 73 kg; without more, the list",
+        "app",
+        "tracker",
+        slash="tracker",
+        args="[name value unit]",
+    ),
     Action("app.model", "Model", "Pick another model", "app", "model", slash="model"),
     Action("app.new", "New conversation", "Start an empty conversation", "app", "new", slash="new"),
     Action("app.resume", "Resume", "Open an earlier conversation", "app", "resume", slash="resume", args="[id]"),

@@ -247,6 +247,9 @@ class MarexApp(CommandApp):
     def on_memory_pane_edit_requested(self, event: MemoryPane.EditRequested) -> None:
         self.edit_memory(event.path)
 
+    def on_memory_pane_notes_requested(self, event: MemoryPane.NotesRequested) -> None:
+        self.action_page()
+
     def on_memory_pane_clear_requested(self, event: MemoryPane.ClearRequested) -> None:
         self.action_memory_clear()
 

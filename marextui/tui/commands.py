@@ -19,6 +19,7 @@ from marextui.tui.glyphs import Glyphs
 from marextui.tui.main_screen import PANES, MainScreen, Pane
 from marextui.tui.open_commands import OpenCommands
 from marextui.tui.ports import Ports, copy_and_tell
+from marextui.tui.project_commands import ProjectCommands
 from marextui.tui.text import line
 from marextui.tui.viewmodel import ViewModel
 
@@ -35,7 +36,7 @@ QUIT_WINDOW = 3.0
 """Seconds in which the second ctrl+c quits."""
 
 
-class CommandApp(ContextCommands, OpenCommands, inherit_bindings=False):
+class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_bindings=False):
     """The actions of scope "app". The attributes are set by `tui.app.MarexApp`."""
 
     main: MainScreen

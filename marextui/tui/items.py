@@ -145,10 +145,12 @@ class NoticeItem(Item):
     text: str
     hint: str = ""
     action: Literal["", "retry", "compact"] = ""
+    detail: str = ""
+    """What copy, editor, pager and viewer show instead of the notice itself."""
 
     @property
     def source(self) -> str:
-        return f"{self.text}\n{self.hint}".strip()
+        return self.detail or f"{self.text}\n{self.hint}".strip()
 
 
 @dataclass(slots=True, kw_only=True)

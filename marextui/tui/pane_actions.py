@@ -44,6 +44,34 @@ PANE_ACTIONS: tuple[Action, ...] = (
     Action(
         "memory.clear", "Clear memory", "Empty MEMORY.md, after a confirmation", "memory", "clear", "x", footer=True
     ),
+    Action(
+        "memory.notes", "Pages", "Pages and trackers: open, make, change, delete", "memory", "notes", "p", footer=True
+    ),
+    # pages and trackers
+    Action("notes.open", "Open", "Open the page or the tracker", "notes", "choose('open')", "enter", footer=True),
+    Action(
+        "notes.edit",
+        "Edit",
+        "Edit the page in your editor, or change the tracker",
+        "notes",
+        "choose('edit')",
+        "e",
+        footer=True,
+    ),
+    Action("notes.new_page", "New page", "Make a page in your editor", "notes", "new('page')", "n", footer=True),
+    Action("notes.new_tracker", "New tracker", "Make a tracker", "notes", "new('tracker')", "t", footer=True),
+    Action(
+        "notes.delete",
+        "Delete",
+        "Delete the page or tracker, after a confirmation",
+        "notes",
+        "choose('delete')",
+        "d,delete",
+        footer=True,
+    ),
+    Action("notes.close", "Close", "Back to where you were", "notes", "cancel", "escape", footer=True),
+    # form
+    Action("form.cancel", "Cancel", "Close without changing anything", "form", "cancel", "escape", footer=True),
     # viewer
     Action("viewer.search", "Search", "Find text as you type", "viewer", "search", "slash", footer=True),
     Action("viewer.next", "Next", "Next match", "viewer", "next_match", "n"),

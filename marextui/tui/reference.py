@@ -19,6 +19,8 @@ SCOPES = {
     "gauge": "Context gauge",
     "omissions": "Omissions",
     "memory": "Memory",
+    "notes": "Pages and trackers",
+    "form": "Forms",
     "viewer": "Text viewer",
     "permission": "Permission question",
     "picker": "Lists to pick from",

@@ -26,6 +26,7 @@ from marextui.tui.items import (
     searched_text,
     tool_title,
 )
+from marextui.tui.project_items import logged_event, project_notice
 from marextui.tui.status import Status
 
 if TYPE_CHECKING:
@@ -151,6 +152,9 @@ class ViewModel:
                     self._link(event.info.message_id, event.info.id)
                     return {"items"}
                 return set()
+            case ev.ContextUpdatePlaced() | ev.ProjectCopied():
+                self._told(event, self._fresh("project"))
+                return {"items"}
             case ev.StepRefused():
                 self._notice(
                     "error",
@@ -302,6 +306,11 @@ class ViewModel:
             return item.title
         return {UserItem: "your message", AssistantItem: "an answer"}.get(type(item), "")
 
+    def _told(self, event: ev.ContextUpdatePlaced | ev.ProjectCopied, key: str) -> None:
+        notice = project_notice(event, key)
+        if notice is not None:
+            self._add(notice)
+
     def _notice(
         self,
         level: Literal["info", "warning", "error"],
@@ -369,6 +378,8 @@ class ViewModel:
                 self._add(NoticeItem(key=f"notice-{record.seq}", level="info", text=text))
             case log.CompactionChecked():
                 self._later.checked(entry, self.items)
+            case log.ContextUpdated() | log.ProjectSnapshotTaken():
+                self._told(logged_event(entry), f"project-{record.seq}")
             case log.NoticeLogged():
                 self._add(NoticeItem(key=f"notice-{record.seq}", level=entry.level, text=entry.text))
             case log.TurnClosed():

@@ -248,3 +248,33 @@ async def test_an_external_model_is_told_the_same(rig) -> None:
     assert bodies[0] == bodies[1]
     assert b"project_context" in bodies[1]
     assert b"as of" not in bodies[1]
+
+
+# -- what people do ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_page_and_a_tracker_are_made_changed_and_deleted_by_hand(rig) -> None:
+    """Issue 4 §3: the next turn tells of them, and the memory pane shows them at once."""
+    r = await rig()
+    assert await r.engine.save_page("Build", "# Build\nRun make.") == ""
+    assert await r.engine.set_tracker("weight", "73", "kg") == ""
+    report = r.of(MemoryChanged)[-1].report
+    assert ([p.name for p in report.pages], [t.date for t in report.trackers]) == (["build"], ["2023-11-14"])
+    assert await r.engine.page_text("build") == "# Build\nRun make.\n"
+    await r.ask("one")
+    assert "weight: 73 kg (2023-11-14)" in texts(r.chat.turns[0])[1]
+    assert await r.engine.delete_page("build") == ""
+    assert await r.engine.delete_tracker("weight") == ""
+    assert "there is no page" in await r.engine.delete_page("build")
+    assert "there is no tracker" in await r.engine.delete_tracker("weight")
+    assert "cannot be the name" in await r.engine.save_page("---", "x")
+    await r.ask("two")
+    assert texts(r.chat.turns[1])[1] == "one"
+
+
+async def test_a_disk_that_refuses_is_said(rig) -> None:
+    r = await rig()
+    r.about.pages.folder.parent.mkdir(parents=True, exist_ok=True)
+    r.about.pages.folder.write_text("in the way")
+    assert await r.engine.save_page("a", "x")
+    assert await r.engine.page_text("a") is None

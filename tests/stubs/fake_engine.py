@@ -13,6 +13,7 @@ from marextui.context.fates import FateRow
 from marextui.context.messages import Message
 from marextui.context.preview import CompactionPreview
 from marextui.context.probes import Check
+from marextui.context.project import Tracker, page_of
 from marextui.engine.api import (
     Answer,
     ContextReport,
@@ -141,6 +142,9 @@ class FakeEngine:
     conversation_rows: list[ConversationInfo] = field(default_factory=list)
     omission_rows: list[OmissionInfo] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    page_texts: dict[str, str] = field(default_factory=dict)
+    refusal: str = ""
+    """What every change of a page or tracker answers; "": it is made."""
     files: tuple[str, ...] = ("README.md", "src/app.py", "src/app_test.py", "docs/guide.md")
     setup_report: SetupReport = field(
         default_factory=lambda: SetupReport(
@@ -341,6 +345,38 @@ class FakeEngine:
 
     async def reload_memory(self) -> None:
         self.commands.append(("reload_memory",))
+
+    async def page_text(self, name: str) -> str | None:
+        return self.page_texts.get(name)
+
+    async def save_page(self, name: str, text: str) -> str:
+        self.commands.append(("save_page", name, text))
+        if self.refusal:
+            return self.refusal
+        self.page_texts[name] = text
+        pages = {p.name: p for p in self.memory_report.pages} | {name: page_of(name, text)}
+        self.memory_report = replace(self.memory_report, pages=tuple(pages.values()))
+        return ""
+
+    async def delete_page(self, name: str) -> str:
+        self.commands.append(("delete_page", name))
+        pages = tuple(p for p in self.memory_report.pages if p.name != name)
+        self.memory_report = replace(self.memory_report, pages=pages)
+        return self.refusal
+
+    async def set_tracker(self, slug: str, value: str, unit: str) -> str:
+        self.commands.append(("set_tracker", slug, value, unit))
+        if self.refusal:
+            return self.refusal
+        trackers = {t.slug: t for t in self.memory_report.trackers} | {slug: Tracker(slug, value, unit, "2026-10-02")}
+        self.memory_report = replace(self.memory_report, trackers=tuple(trackers.values()))
+        return ""
+
+    async def delete_tracker(self, slug: str) -> str:
+        self.commands.append(("delete_tracker", slug))
+        trackers = tuple(t for t in self.memory_report.trackers if t.slug != slug)
+        self.memory_report = replace(self.memory_report, trackers=trackers)
+        return self.refusal
 
     async def project_files(self) -> tuple[str, ...]:
         self.commands.append(("project_files",))

@@ -7,7 +7,9 @@ from marextui.tui.pane_actions import PANE_ACTIONS
 from marextui.tui.panes.gauge import GaugePane
 from marextui.tui.panes.memory import MemoryPane
 from marextui.tui.panes.omissions import OmissionsPane
+from marextui.tui.screens.form import Form
 from marextui.tui.screens.help import HelpScreen, help_text
+from marextui.tui.screens.notes import NotesScreen
 from marextui.tui.screens.permission import PermissionDock
 from marextui.tui.screens.picker import Picker
 from marextui.tui.screens.setup import SetupScreen
@@ -19,6 +21,8 @@ OWNERS = {
     "gauge": GaugePane,
     "omissions": OmissionsPane,
     "memory": MemoryPane,
+    "notes": NotesScreen,
+    "form": Form,
     "viewer": TextViewer,
     "permission": PermissionDock,
     "picker": Picker,

@@ -9,6 +9,7 @@ import pytest
 from textual.screen import Screen
 from textual.widget import Widget
 
+from marextui.context.project import Page, Tracker
 from marextui.engine.api import ConversationInfo, ModelOption, SetupReport, StatusReport
 from marextui.engine.events import (
     Gauge,
@@ -23,8 +24,10 @@ from marextui.tui.panes.memory import MemoryPane
 from marextui.tui.panes.omissions import OmissionsPane
 from marextui.tui.screens.confirm import Confirm
 from marextui.tui.screens.conversations import ConversationPicker
+from marextui.tui.screens.form import Form
 from marextui.tui.screens.help import HelpScreen
 from marextui.tui.screens.models import ModelPicker
+from marextui.tui.screens.notes import NotesScreen
 from marextui.tui.screens.permission import GUARD, PermissionDock
 from marextui.tui.screens.setup import SetupScreen
 from marextui.tui.screens.status import StatusScreen
@@ -58,7 +61,8 @@ def omission(t: str) -> OmissionInfo:
 
 def memory(t: str) -> MemoryReport:
     entries = (MemoryEntryInfo(t, t, 1, (t, t)),)
-    return MemoryReport(t, t, True, t, 10, entries, t, 655, 1, 10, 1.0, 2.0, 30)
+    notes = (Page("p", t, t),), (Tracker("t", t, t, t),)
+    return MemoryReport(t, t, True, t, 10, entries, t, 655, 1, 10, 1.0, 2.0, 30, *notes, t, 4_096)
 
 
 def status(t: str) -> StatusReport:
@@ -93,6 +97,8 @@ SCREENS: dict[str, Callable[[str], Screen[Any]]] = {
     "conversations": lambda t: ConversationPicker([ConversationInfo("c", t, t, 0.0, 0.0, 1, 1)], never),
     "setup": lambda t: SetupScreen(setup(t), never),
     "help": lambda t: HelpScreen(t, [(t, "", ""), ("", t, ""), (t, t, t)]),
+    "notes": lambda t: NotesScreen(memory(t), keys=""),
+    "form": lambda t: Form(t, [(t, t)], note=t),
     "confirm": lambda t: Confirm(t, t, yes=t, no=t),
     "status": lambda t: StatusScreen(status(t)),
 }

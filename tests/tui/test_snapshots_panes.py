@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from marextui.context.project import Page, Tracker
 from marextui.engine.events import Gauge
 from marextui.tui.glyphs import ASCII
 from marextui.tui.panes.gauge import GaugeLine, GaugePane
@@ -15,8 +16,10 @@ from marextui.tui.panes.memory import MemoryPane
 from marextui.tui.panes.omissions import OmissionsPane
 from marextui.tui.screens.confirm import Confirm
 from marextui.tui.screens.conversations import ConversationPicker
+from marextui.tui.screens.form import Form
 from marextui.tui.screens.help import HelpScreen
 from marextui.tui.screens.models import ModelPicker
+from marextui.tui.screens.notes import NotesScreen
 from marextui.tui.screens.permission import GUARD, TYPING_PAUSE, PermissionDock
 from marextui.tui.screens.setup import SetupScreen
 from marextui.tui.screens.status import StatusScreen
@@ -75,6 +78,29 @@ def test_omissions_empty(snap_compare: Any) -> None:
 
 def test_memory(snap_compare: Any) -> None:
     assert snap_compare(MiniApp(MemoryPane(FULL)), terminal_size=(44, 24), press=["tab"])
+
+
+NOTES = replace(
+    FULL,
+    pages=(Page("build", "How to build", "Run make, then make check."), Page("db", "Database", "It runs on pg1.")),
+    trackers=(Tracker("coverage", "87.5", "%", "2026-10-01"), Tracker("weight", "72.4", "kg", "2026-10-02")),
+    project="x" * 812,
+    project_limit=4_096,
+)
+
+
+def test_memory_with_pages_and_trackers(snap_compare: Any) -> None:
+    assert snap_compare(MiniApp(MemoryPane(NOTES)), terminal_size=(44, 30), press=["tab"])
+
+
+def test_notes(snap_compare: Any) -> None:
+    keys = "enter open · e edit · n new page · t new tracker · d delete · esc close"
+    assert snap_compare(MiniApp(screen=NotesScreen(NOTES, keys=keys)), terminal_size=(80, 16), press=["down"])
+
+
+def test_form(snap_compare: Any) -> None:
+    form = Form("Tracker", [("Name", "weight"), ("Value", "72.4"), ("Unit, may be blank", "kg")], note="Dated today.")
+    assert snap_compare(MiniApp(screen=form), terminal_size=(60, 14), press=["enter"])
 
 
 def dock(*requests: Any, theme: str = "marex-dark", size: tuple[int, int] = (80, 18)) -> tuple[MiniApp, dict[str, Any]]:

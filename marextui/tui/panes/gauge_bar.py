@@ -155,6 +155,7 @@ def _system(g: Gauge) -> str:
     return (
         f"System part {about}{formats.tokens(g.system_part)}: system {formats.tokens(g.system)}, "
         f"tools {formats.tokens(g.tools)}, memory {formats.tokens(g.memory)}"
+        + (f", project {formats.tokens(g.project)}" if g.project else "")
     )
 
 

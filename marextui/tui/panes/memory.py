@@ -21,6 +21,9 @@ from marextui.tui.text import line, plain
 
 NO_RULES = "No rules. Write how to work in this project into MAREX.md (press e): it is sent with every request."
 NO_ENTRIES = "Nothing learned yet. Each compaction adds what is worth keeping, with its date and conversation."
+NO_NOTES = "None yet. Press p to make a page or a tracker that every conversation of this project is told of."
+SHOWN_NOTES = 20
+"""Pages, and trackers, shown; their own screen has them all."""
 SHOWN_ENTRIES = 200
 """Newest entries shown; the file has them all."""
 
@@ -45,6 +48,7 @@ def _lines(r: MemoryReport, now: float) -> Iterator[Content]:
     if r.injected:
         yield plain(r.injected).stylize("$text-secondary")
     yield Content("")
+    yield from _notes(r)
     count = len(r.entries)
     yield Content.assemble(("Memory", "bold"), f": {count} entr{'y' if count == 1 else 'ies'}")
     yield Content.assemble(line(r.memory_path, 300), f", {formats.size(r.memory_bytes)}")
@@ -65,6 +69,25 @@ def _lines(r: MemoryReport, now: float) -> Iterator[Content]:
     yield Content("")
     yield Content.styled("Omissions", "bold")
     yield Content(_omissions(r, now))
+
+
+def _notes(r: MemoryReport) -> Iterator[Content]:
+    """Pages, trackers, and how much of the project the model is told at the head of the conversation."""
+    yield Content.assemble(("Pages", "bold"), f": {len(r.pages)}, ", ("trackers", "bold"), f": {len(r.trackers)}")
+    if not r.pages and not r.trackers:
+        yield Content.styled(NO_NOTES, "$text-secondary")
+    for page in r.pages[:SHOWN_NOTES]:
+        yield Content.assemble("- ", (line(page.title, 80).plain, "$text-primary"), "  ", line(page.hook, 200))
+    for tracker in r.trackers[:SHOWN_NOTES]:
+        value = line(f"{tracker.value} {tracker.unit}".strip(), 160)
+        yield Content.assemble("- ", (line(tracker.slug, 80).plain, "$text-primary"), "  ", value)
+    more = max(0, len(r.pages) - SHOWN_NOTES) + max(0, len(r.trackers) - SHOWN_NOTES)
+    if more:
+        yield Content(f"... and {formats.tokens(more)} more (p lists them)")
+    if r.project:
+        sent = f"{formats.tokens(len(r.project))} of at most {formats.chars(r.project_limit)} sent as project context"
+        yield Content(sent)
+    yield Content("")
 
 
 def _omissions(r: MemoryReport, now: float) -> str:
@@ -99,6 +122,9 @@ class MemoryPane(VerticalScroll, can_focus=True):
         def __init__(self, path: str) -> None:
             super().__init__()
             self.path = path
+
+    class NotesRequested(Message):
+        """Show the pages and trackers."""
 
     class ClearRequested(Message):
         """Ask for confirmation (`screens.confirm.Confirm`), then `EngineApi.clear_memory` (M37)."""
@@ -136,6 +162,10 @@ class MemoryPane(VerticalScroll, can_focus=True):
     def action_edit_memory(self) -> None:
         if self.report is not None:
             self.post_message(self.EditRequested(self.report.memory_path))
+
+    def action_notes(self) -> None:
+        if self.report is not None:
+            self.post_message(self.NotesRequested())
 
     def action_clear(self) -> None:
         if self.report is not None:

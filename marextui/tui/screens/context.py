@@ -20,6 +20,7 @@ _NAMES: dict[Category, str] = {
     "system": "system prompt",
     "rules": "rules (MAREX.md)",
     "memory": "memory excerpt",
+    "project": "project context",
     "tools": "tool descriptions",
     "summary": "summary",
     "user": "your messages",
@@ -31,7 +32,7 @@ _NAMES: dict[Category, str] = {
     "other": "other",
 }
 _PARTED: tuple[Category, ...] = ("tools", "outputs", "other")
-_SINGLE: tuple[Category, ...] = ("system", "rules", "memory", "summary", "other")
+_SINGLE: tuple[Category, ...] = ("system", "rules", "memory", "project", "summary", "other")
 _NAME, _FIGURE = 32, 10
 
 

@@ -36,7 +36,7 @@ def status_text(report: StatusReport) -> str:
         (
             "System part (S)",
             f"{about}{tok(g.system_part)}: system {formats.tokens(g.system)}, tools {formats.tokens(g.tools)}, "
-            f"memory {formats.tokens(g.memory)}",
+            f"memory {formats.tokens(g.memory)}" + (f", project {formats.tokens(g.project)}" if g.project else ""),
         ),
         ("Budget (B)", f"{tok(g.budget)} (W - R - S)" if g.budget is not None else "unknown, because the window is"),
         ("Compact at", f"{formats.share(g.compact_at)} of the budget"),
