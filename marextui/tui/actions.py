@@ -32,7 +32,7 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action(
         "app.escape",
         "Stop",
-        "Close the popup, else drop the selection, else stop the running turn; harmless when idle",
+        "Close the popup, else drop the selection, else stop the running turn; idle: go to the composer",
         "app",
         "escape",
         "escape",
@@ -50,6 +50,14 @@ OWN_ACTIONS: tuple[Action, ...] = (
     Action("app.focus_omissions", "Omissions", "Go to the stored tool outputs", "app", "pane('omissions')", "f3"),
     Action("app.focus_memory", "Memory", "Go to the memory pane", "app", "pane('memory')", "f4", slash="memory"),
     Action("app.focus_gauge", "Gauge", "Go to the context gauge", "app", "pane('gauge')", "f5"),
+    Action(
+        "app.focus_composer",
+        "Composer",
+        "Go to the composer; text typed in a pane goes there by itself",
+        "app",
+        "compose",
+        "f10",
+    ),
     Action("app.context", "Context", "What fills the next request, by category", "app", "context", slash="context"),
     Action("app.retry", "Retry", "Try again what failed last", "app", "retry", "f9"),
     Action(

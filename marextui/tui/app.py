@@ -22,6 +22,7 @@ from marextui.tui.commands import CommandApp
 from marextui.tui.glyphs import ASCII, UNICODE
 from marextui.tui.history import PromptHistory
 from marextui.tui.items import AssistantItem
+from marextui.tui.keyrouting import KeyRouter
 from marextui.tui.main_screen import MainScreen
 from marextui.tui.panes.composer import Composer
 from marextui.tui.panes.conversation import Conversation
@@ -107,10 +108,13 @@ class MarexApp(CommandApp):
             ),
             Composer(self.history, slash_commands(), engine.project_files, id="composer"),
             StatusLine(clock.monotonic, self.label),
-            PermissionDock(clock, id="permission"),
+            PermissionDock(clock, write=self.write_draft, keys=self.keys, id="permission"),
             KeyBar(ACTIONS, self.keys),
             self.label,
         )
+        self.router = KeyRouter(self.main, clock, self.keys)
+        self._early: list[events.Event] | None = []
+        """Keys and pastes that came before there was a draft to write them in; None once there is one."""
         self.adapter = Adapter(engine, self.model, self.main)
         self.painted = asyncio.Event()
         """Set after the first paint: what is not on it waits for this."""
@@ -181,6 +185,30 @@ class MarexApp(CommandApp):
 
     def on_app_focus(self, event: events.AppFocus) -> None:
         event.prevent_default()
+
+    # --- keys, in the order of arrival -----------------------------------------------------------------------------
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self._early is not None:
+                self._early.append(event)
+                return
+            if self.screen is self.main:
+                if isinstance(event, events.Paste):
+                    self.router.paste()
+                elif not self.router.key(event):
+                    return
+        await super().on_event(event)
+        if isinstance(event, events.MouseDown) and self.screen is self.main:
+            self.router.clicked()
+
+    async def on_main_screen_ready(self) -> None:
+        """What was typed before there was a draft is written now, before anything that is typed later."""
+        early, self._early = self._early or [], None
+        for event in early:
+            await self.on_event(event)
+
+    def write_draft(self, text: str) -> None:
+        self.main.to_draft(text)
 
     # --- messages of the panes -------------------------------------------------------------------------------------
     async def on_main_screen_opened(self) -> None:
@@ -257,8 +285,4 @@ class MarexApp(CommandApp):
         self.engine.answer_permission(event.request_id, event.answer, event.reason)
 
     def on_permission_dock_released(self, event: PermissionDock.Released) -> None:
-        self.main.composer.focus_draft()
-
-    def on_permission_dock_typed(self, event: PermissionDock.Typed) -> None:
-        self.main.composer.insert(event.character)
         self.main.composer.focus_draft()

@@ -135,6 +135,9 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
     def action_pane(self, name: Pane) -> None:
         self.main.go_to(name)
 
+    def action_compose(self) -> None:
+        self.main.to_draft()
+
     def action_search(self) -> None:
         if self.main.narrow:
             self.main.go_to("conversation")

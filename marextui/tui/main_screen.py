@@ -87,6 +87,9 @@ class MainScreen(Screen[None]):
     class Opened(Message):
         """A conversation was opened: load its newest page."""
 
+    class Ready(Message):
+        """The draft can be written in."""
+
     class ProbesAnswered(Message):
         """The model answered `/probe`: show it."""
 
@@ -141,7 +144,8 @@ class MainScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._lay_out(self.app.size.width)
-        self.composer.focus_draft()
+        self.to_draft()
+        self.post_message(self.Ready())
         below = (self.search, self.queue, self.dock, self.composer, self.composer.popup)
         ToastRoom(self, below, (self.tabs, self.gauge_line), lambda: 0 if self.narrow else self.side.size.width)
         self.call_after_refresh(self._mount_hidden)
@@ -206,6 +210,12 @@ class MainScreen(Screen[None]):
         target = pane if pane.can_focus else next((w for w in pane.query("*") if w.focusable), None)
         if target is not None:
             target.focus(scroll_visible=False)
+
+    def to_draft(self, text: str = "") -> None:
+        """Make the draft the focus at once, so that the very next key is written there, and put `text` into it."""
+        self.set_focus(self.composer.draft, scroll_visible=False)
+        if text:
+            self.composer.insert(text)
 
     def on_tab_line_chosen(self, event: TabLine.Chosen) -> None:
         self.go_to(event.pane)

@@ -42,6 +42,13 @@ class Clock(Protocol):
         """Seconds from an arbitrary start; never goes back."""
         ...
 
+    def arrival(self, stamp: float) -> float:
+        """When a key that carries the time `stamp` arrived, in seconds from an arbitrary start.
+
+        Not when it is looked at: a busy app looks late at keys typed slowly, and slowly at keys sent at once.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class CopyOutcome:
@@ -103,6 +110,9 @@ class RealClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def arrival(self, stamp: float) -> float:
+        return stamp
 
 
 RunTool = Callable[[Sequence[str], bytes], Awaitable[str]]

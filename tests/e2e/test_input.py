@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_pty import READY, held_reply, leave_with_draft, marextui
-from tests.stubs.fake_server import FakeServer, Gate
+from tests.stubs.fake_server import FakeServer, Gate, text_reply
 from tests.stubs.terminal import ENTER, Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -72,3 +73,33 @@ async def test_after_a_crash_the_rest_of_a_paste_does_not_reach_the_shell(server
         await term.until(lambda: "LEFT True" in term.text or "LEFT False" in term.text)
         assert "LEFT False" in term.text
         assert b"a defect" in term.raw, "it ended by the error"
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.02])
+async def test_nothing_typed_during_the_start_is_lost(pause: float, server: FakeServer, project: Path) -> None:
+    """Typed from the very start, while the terminal is still the shell's, while the screen is made, and after."""
+    server.fallback = text_reply("Noted.")
+    text = "please explain how this project is put together, and what its parts do for each other; then stop."
+    async with marextui(server, project) as term:
+        for letter in text:
+            term.type(letter)
+            await asyncio.sleep(pause)  # at a person's speed it meets every stage of the start
+        await term.until(lambda: term.screen.alternate and "then stop." in term.text)
+        term.type(ENTER)
+        await term.until("Noted.")
+        assert [m["content"] for m in server.chats[0].json()["messages"] if m["role"] == "user"] == [text]
+        term.type("/quit" + ENTER)
+        assert await term.exited() == 0
+
+
+async def test_enter_during_the_start_sends_nothing_cut(server: FakeServer, project: Path) -> None:
+    server.fallback = text_reply("Noted.")
+    async with marextui(server, project) as term:
+        term.type("explain this" + ENTER)
+        await term.until(lambda: term.screen.alternate and "explain this" in term.text)
+        term.type("in short" + ENTER)
+        await term.until("Noted.")
+        sent = " ".join(m["content"] for c in server.chats[-1:] for m in c.json()["messages"] if m["role"] == "user")
+        assert sent.split() == ["explain", "this", "in", "short"]
+        term.type("/quit" + ENTER)
+        assert await term.exited() == 0

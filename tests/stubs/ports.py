@@ -10,16 +10,22 @@ from marextui.tui.ports import CopyOutcome, EditOutcome, Ports
 
 @dataclass
 class FakeClock:
-    """Time stands still until `advance`."""
+    """Time stands still until `advance`; keys arrive `gap` seconds apart."""
 
     at: float = 1_700_000_000.0
     ticks: float = 1000.0
+    gap: float = 1.0
+    arrived: float = 0.0
 
     def now(self) -> float:
         return self.at
 
     def monotonic(self) -> float:
         return self.ticks
+
+    def arrival(self, stamp: float) -> float:
+        self.arrived += self.gap
+        return self.arrived
 
     def advance(self, seconds: float) -> None:
         self.at += seconds

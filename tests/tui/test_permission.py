@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 from textual.widgets import Input, OptionList
 
 from marextui.engine.events import PermissionAsked
@@ -14,17 +15,34 @@ from tests.stubs.mini_app import MiniApp
 DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1,3 +1,3 @@\n one\n-two\n+deux\n" + "\n".join(f" line {i}" for i in range(30))
 EDIT = PermissionAsked("r1", "c1", "Edit", "edit", "Edit src/app.py", "", "edits of src/app.py", DIFF)
 BASH = PermissionAsked("r2", "c2", "Bash", "bash", "Bash make", "make -j2 all", "commands starting with make", "")
-WATCH = [PermissionDock.Answered, PermissionDock.Released, PermissionDock.Typed]
+WATCH = [PermissionDock.Answered, PermissionDock.Released]
+
+
+class DeskApp(MiniApp):
+    """Hands every key to the dock first, as the router of the product does; each arrives by itself."""
+
+    dock: PermissionDock
+
+    async def on_event(self, event: events.Event) -> None:
+        new_key = isinstance(event, events.Key) and not event.is_forwarded
+        if new_key and self.dock._holds_focus() and not self.dock.admit(event, quiet=True):  # type: ignore[arg-type]
+            return
+        await super().on_event(event)
 
 
 class Desk:
     """The dock above a composer, with a clock that stands still."""
 
     def __init__(self) -> None:
-        self.dock = PermissionDock()
+        self.dock = PermissionDock(write=self.write)
         self.composer = Input(id="composer")
-        self.app = MiniApp(self.dock, self.composer, watch=WATCH)
+        self.app = DeskApp(self.dock, self.composer, watch=WATCH)
+        self.app.dock = self.dock
         self.clock = self.app.fakes.clock
+
+    def write(self, text: str) -> None:
+        self.app.screen.set_focus(self.composer)
+        self.composer.insert_text_at_cursor(text)
 
     def pass_time(self, seconds: float) -> None:
         self.clock.advance(seconds)
@@ -40,7 +58,7 @@ class Desk:
 
     @property
     def typed(self) -> str:
-        return "".join(m.character for m in self.app.messages if isinstance(m, PermissionDock.Typed))
+        return self.composer.value
 
     @property
     def released(self) -> int:

@@ -100,6 +100,8 @@ class KeyBar(Static):
         self.scope = scope
         ascii_only = glyphs_of(self.app) is ASCII
         rows = [a for a in self._actions if a.footer and a.scope == scope]
+        if scope in ("conversation", "gauge", "omissions", "memory"):
+            rows += [a for a in self._actions if a.id == "app.focus_composer"]
         if scope != "app":
             rows += [a for a in self._actions if a.footer and a.scope == "app"]
         parts: list[Content] = []

@@ -7,6 +7,7 @@ until an arrow key or a number is pressed, so no key meant for the draft can ans
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 from textual import events, on
@@ -41,6 +42,16 @@ _WANTS = {
     "outside": "wants to reach outside the project",
     "memory": "wants to change what is remembered of this project",
 }
+
+
+def _keys_of(keys: Mapping[str, str], *starts: str) -> frozenset[str]:
+    """The keys of the dock's actions whose name is one of `starts`, or begins with it where it ends with "_"."""
+    found: set[str] = set()
+    for action in PANE_ACTIONS:
+        scope, _, name = action.id.partition(".")
+        if scope == "permission" and any(name == s or (s.endswith("_") and name.startswith(s)) for s in starts):
+            found.update(k.strip() for k in keys.get(action.id, action.keys).split(","))
+    return frozenset(found)
 
 
 class _Answers(OptionList, inherit_bindings=False):
@@ -90,16 +101,25 @@ class PermissionDock(Vertical):
     class Released(Message):
         """The dock had the focus and has nothing left to ask: give the focus back to the composer."""
 
-    class Typed(Message):
-        """A printable character was typed at the dock: it belongs to the composer's draft."""
-
-        def __init__(self, character: str) -> None:
-            super().__init__()
-            self.character = character
-
-    def __init__(self, clock: Clock | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        *,
+        write: Callable[[str], None] = lambda text: None,
+        keys: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """`write(text)` puts text into the draft and the focus there, at once; `keys` is the person's remapping."""
         super().__init__(**kwargs)
         self._clock = clock
+        self._write = write
+        self._choose_keys = _keys_of(keys or {}, "choose")
+        self._answer_keys = _keys_of(keys or {}, "choose_")
+        self._move_keys = _keys_of(keys or {}, "up", "down")
+        self._held = ""
+        """Answer keys pressed that may yet turn out to be the beginning of a text."""
+        self._moving = False
+        """The latest key chose among the answers."""
         self._queue: deque[PermissionAsked] = deque()
         self._typed_at = float("-inf")
         self._appeared_at = 0.0
@@ -162,7 +182,7 @@ class PermissionDock(Vertical):
             self._write_head()
             if not self._took_focus:
                 self._took_focus = True
-                self.query_one(_Answers).focus(scroll_visible=False)
+                self.screen.set_focus(self.query_one(_Answers), scroll_visible=False)
         self._schedule()
 
     # --- inside
@@ -268,17 +288,31 @@ class PermissionDock(Vertical):
         view = self.query_one(LineView)
         view.styles.height = min(self._room(), view.index.height)
 
-    def on_key(self, event: events.Key) -> None:
-        """Before any binding sees it: too early, or meant for the draft."""
+    def admit(self, event: events.Key, *, quiet: bool) -> bool:
+        """For each key while the dock has the focus, in the order of arrival: whether it goes to the focus.
+
+        A letter makes the draft the focus before the next key is looked at. An answer key counts only when it is
+        `quiet`: no other key arrived shortly before it. What turns out to be a text goes to the draft in full.
+        """
         if self.state == "reason":
-            return
-        early = self.state != "ready"
-        letter = event.character if event.is_printable and event.character else ""
-        if letter and (early or letter not in "1234"):
-            event.stop()
-            self.post_message(self.Typed(letter))
-        elif early and event.key in ("enter", "up", "down", "space", "pageup", "pagedown"):
-            event.stop()
+            return True
+        text = event.character if event.is_printable and event.character else ""
+        key, ready, moving = event.key, self.state == "ready", self._moving
+        self._moving = False
+        if key in self._answer_keys and ready and quiet:
+            self._held, self._moving = text, True
+            return True
+        if key in self._move_keys:
+            self._moving = ready and (quiet or moving)
+            self._held = ""
+            return self._moving
+        if key in self._choose_keys:
+            return ready and quiet
+        if text:
+            held, self._held = self._held, ""
+            self.query_one(_Answers).highlighted = None
+            self._write(held)
+        return True
 
     # --- answering
 
@@ -304,7 +338,7 @@ class PermissionDock(Vertical):
     def action_leave_reason(self) -> None:
         self.remove_class("-reason")
         self.state = "ready"
-        self.query_one(_Answers).focus()
+        self.screen.set_focus(self.query_one(_Answers))
         self._write_head()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -323,7 +357,7 @@ class PermissionDock(Vertical):
         if index == 3:
             self.state = "reason"
             self.add_class("-reason")
-            self.query_one(Input).focus()
+            self.screen.set_focus(self.query_one(Input))
             self._write_head()
         else:
             answers: tuple[Answer, ...] = ("once", "conversation", "deny")
