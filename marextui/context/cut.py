@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN
 from marextui.context.messages import Message
+from marextui.context.speech import only_update
 
 KEPT_SHARE = 0.2
 """Share of the estimated tokens a forced compaction keeps when the window is unknown (M21)."""
@@ -51,7 +51,7 @@ def cut_candidates(messages: Sequence[Message], *, mid_turn: bool = False) -> li
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:
     """Where a person's turn begins: their own messages, ascending, the first message included."""
-    return [i for i, m in enumerate(messages) if m.role == "user" and not m.synthetic and not _only_update(m)]
+    return [i for i, m in enumerate(messages) if m.role == "user" and not m.synthetic and not only_update(m)]
 
 
 def _exchange_ends(messages: Sequence[Message]) -> list[int]:
@@ -68,11 +68,6 @@ def _exchange_ends(messages: Sequence[Message]) -> list[int]:
             askers.update(dict.fromkeys(unanswered, i))
     reach.update({askers[call_id]: len(messages) for call_id in unanswered})
     return list(accumulate((reach.get(i, i) for i in range(len(messages))), max))
-
-
-def _only_update(message: Message) -> bool:
-    text = message.text.strip()
-    return text.startswith(CONTEXT_UPDATE_OPEN) and text.endswith(CONTEXT_UPDATE_CLOSE)
 
 
 def choose_cut(

@@ -16,6 +16,7 @@ from typing import Any
 
 from marextui.context.dialects import message_from_wire
 from marextui.context.messages import Message, ToolCall
+from marextui.context.project_delta import without_update
 
 __all__ = ["MAX_BYTES", "Recording", "RecordingError", "message_from_wire", "read_recording"]
 
@@ -55,12 +56,21 @@ def read_recording(data: bytes, *, name: str) -> Recording:
                 message, odd = message_from_wire(wire, id=f"m{len(messages) + 1}", turn=turn)
                 notes.extend(f"{where}: {o}" for o in odd)
                 if message is not None:
-                    messages.append(message)
+                    messages.append(_of_the_user(message, where, notes) if role == "user" else message)
         except RecursionError:
             notes.append(f"{where}: nested too deeply, skipped")
     if not messages:
         raise RecordingError(f"{name} holds no messages (looked for OpenAI chat messages with a role).")
     return Recording(tuple(_linked(messages, notes)), tuple(notes))
+
+
+def _of_the_user(message: Message, where: str, notes: list[str]) -> Message:
+    """What the user wrote: an update that an application put at its head is not theirs (L65, L66)."""
+    content = without_update(message.content)
+    if content == message.content or not content:
+        return message
+    notes.append(f"{where}: a context update of the application was taken off the user's message")
+    return replace(message, content=content)
 
 
 def _text(data: bytes, name: str, notes: list[str]) -> str:

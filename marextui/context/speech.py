@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from marextui.context.marks import SUMMARY_MARK
+from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN, SUMMARY_MARK
 from marextui.context.messages import Message
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
@@ -40,7 +40,13 @@ def is_echo(message: Message) -> bool:
 def by_program(message: Message) -> bool:
     """True for a message of role user that a program wrote: output echo, hook feedback, a command, a summary."""
     text = message.text
-    return message.synthetic or text.startswith(SUMMARY_MARK) or bool(_PROGRAM.match(text))
+    return message.synthetic or text.startswith(SUMMARY_MARK) or only_update(message) or bool(_PROGRAM.match(text))
+
+
+def only_update(message: Message) -> bool:
+    """True for a message that holds nothing but a context update of an application (M7, L53)."""
+    text = message.text.strip()
+    return text.startswith(CONTEXT_UPDATE_OPEN) and text.endswith(CONTEXT_UPDATE_CLOSE)
 
 
 def own_words(message: Message) -> str:

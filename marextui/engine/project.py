@@ -11,9 +11,10 @@ from marextui.context.messages import canonical_json
 from marextui.context.project import Page, ProjectSources, Tracker, is_clipped, project_state
 from marextui.context.project_block import FORMAT, frozen_block, live_block
 from marextui.context.project_decision import FIRST, Basis, Moment, basis_of, decide
-from marextui.context.project_delta import delta_words, tokens_of
+from marextui.context.project_delta import delta_words, tokens_of, update_limit
 from marextui.context.project_entries import ContextUpdated, ProjectEntry, ProjectSnapshotTaken
 from marextui.engine.bus import Bus
+from marextui.engine.economy import EconomyLine
 from marextui.engine.events import ContextUpdatePlaced, Notice, ProjectCopied
 from marextui.engine.ports import Clock
 from marextui.engine.prompt import SystemPart
@@ -165,6 +166,28 @@ class ProjectDesk:
             return "" if await self.files.trackers.delete(slug) else f"there is no tracker {slug}"
         except OSError as problem:
             return problem.strerror or str(problem)
+
+    def status(self, session: Session, wanted: bool, local: bool | None) -> EconomyLine:
+        """How things stand with the frozen copy of `session`, for `/status` (issue 4, section 5).
+
+        `local` None: no model was chosen yet.
+        """
+        key, view = "proj_snapshot", session.conversation.project
+        if not wanted:
+            return EconomyLine(key, "off", "Not switched on: the project context is made anew each turn.")
+        if local is False:
+            return EconomyLine(key, "off", "This is no local engine: the project context is made anew each turn.")
+        if view.snapshot is None:
+            return EconomyLine(key, "on", "The next message takes a dated copy of the project context.")
+        if view.hidden:
+            return EconomyLine(key, "suspended", "This model cannot use tools, so nothing of the project is sent.")
+        copy = tokens_of(view.snapshot.text)
+        said = f"A copy of turn {view.snapshot.turn} is sent, about {copy} tokens ({view.snapshot.why})"
+        if not view.updates:
+            return EconomyLine(key, "on", f"{said}; nothing has changed since.")
+        size, limit = sum(tokens_of(text) for _, text in view.updates), update_limit(copy)
+        many = f"{len(view.updates)} update{'' if len(view.updates) == 1 else 's'}"
+        return EconomyLine(key, "on", f"{said}, then {many}: {size} of at most {limit} tokens.")
 
     # -- what is sent --------------------------------------------------------------------------------------------------
 

@@ -153,7 +153,9 @@ class EngineState:
     def economy(self) -> tuple[EconomyLine, ...]:
         """How things stand with each feature that saves a local engine work, for `/status`."""
         going_on = self.compactor.summariser.continuation
-        return () if going_on is None else (going_on.status(self.session.id),)
+        lines = () if going_on is None else (going_on.status(self.session.id),)
+        local = None if self.control.choice is None else self.control.choice.local
+        return (*lines, self.project.status(self.session, self.policy.proj_snapshot, local))
 
     def forget_window(self) -> None:
         """Another model: what was learned of the former one does not hold."""

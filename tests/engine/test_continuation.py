@@ -327,7 +327,7 @@ async def test_a_view_rewritten_since_is_not_what_the_slot_holds(rigs: Rigs) -> 
     assert rig.hub.connection.slots.held(rig.engine.session.id) is not None
     await rig.ask("And now?")
     assert ways(rig) == ["continuation", "transcript"]
-    [line] = (await rig.engine.status()).economy
+    line = (await rig.engine.status()).economy[0]
     assert "the view was rewritten since" in line.why
 
 
@@ -403,7 +403,7 @@ async def test_a_refusal_or_a_call_suspends_it(rigs: Rigs, reply: list[Piece]) -
     rig = await rigs(reply, say(SUMMARY), say(SUMMARY), say(SUMMARY))
     await fill(rig, 2)
     assert ways(rig) == ["continuation", "transcript", "transcript"]
-    [line] = (await rig.engine.status()).economy
+    line = (await rig.engine.status()).economy[0]
     assert line.state == "suspended"
     assert "until the next start" in line.why
     rig.hub.connection.choice = replace(CHOICE, name="another")
@@ -462,7 +462,7 @@ async def test_never_with_an_external_model(rigs: Rigs) -> None:
     assert rig.hub.connection.looked == 0
     assert rig.hub.connection.slots.ledger.stamp is None
     assert rig.engine.state.compactor.summariser.continuation.last == ""  # it was not even considered
-    [line] = (await rig.engine.status()).economy
+    line = (await rig.engine.status()).economy[0]
     assert (line.state, "not a local engine" in line.why) == ("off", True)
 
 
@@ -517,19 +517,19 @@ async def test_a_compaction_by_hand_is_in_the_telemetry_too(rigs: Rigs) -> None:
 async def test_status_says_in_words_how_things_stand(rigs: Rigs) -> None:
     """Issue 4, section 5: off, on and held, on and lost, how the last one went."""
     off = await rigs(key=False)
-    [line] = (await off.engine.status()).economy
+    line = (await off.engine.status()).economy[0]
     assert (line.key, line.state) == ("compact_continuation", "off")
     rig, n = await nearly(rigs, say(SUMMARY))
-    [line] = (await rig.engine.status()).economy
+    line = (await rig.engine.status()).economy[0]
     assert (line.state, "The server holds this conversation" in line.why) == ("on", True)
     await step(rig, n + 1)
-    [line] = (await rig.engine.status()).economy
+    line = (await rig.engine.status()).economy[0]
     assert "went on with the conversation:" in line.why
     assert "from the cache" in line.why
     rig.engine.probe()
     await rig.idle()
     rig.hub.connection.slots.forget("the server went to sleep and dropped its cache")
-    [line] = (await rig.engine.status()).economy
+    line = (await rig.engine.status()).economy[0]
     assert "does not hold this conversation now: the server went to sleep" in line.why
 
 

@@ -118,7 +118,7 @@ async def test_another_program_on_the_same_server_is_noticed(models: dict[str, P
             body = {"messages": [{"role": "user", "content": "Something else entirely."}], "max_tokens": 4}
             assert (await other.post(f"{process.url}/v1/chat/completions", json=body)).status_code == 200
         await until_compacted(live, last)
-        [line] = (await live.engine.status()).economy
+        line = (await live.engine.status()).economy[0]
         assert "another program has used it" in line.why
     assert [x["how"] for x in summaries(tmp_path / "p")] == ["transcript"]
 

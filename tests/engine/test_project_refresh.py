@@ -313,3 +313,25 @@ async def test_summary_requests_are_the_same_with_and_without_the_key(rig, tmp_p
         asked.append([canonical_json(list(q.messages)) for q in chat.summary_requests])
     assert asked[0] == asked[1]
     assert len(asked[0]) == 1
+
+
+async def test_the_status_says_in_words_what_is_frozen_and_why(rig) -> None:
+    """Issue 4, section 5."""
+    r = await rig()
+
+    async def line() -> str:
+        [found] = [e for e in (await r.engine.status()).economy if e.key == "proj_snapshot"]
+        return f"{found.state}: {found.why}"
+
+    assert await line() == "on: The next message takes a dated copy of the project context."
+    await r.ask("one")
+    assert "on: A copy of turn 1 is sent, about" in await line()
+    assert "(first request); nothing has changed since." in await line()
+    await page(r, "db")
+    await r.ask("two")
+    assert "(first request), then 1 update: 30 of at most 400 tokens." in await line()
+    r.hub.connection.supports_tools = False
+    await r.ask("three")
+    assert (await line()).startswith("suspended: This model cannot use tools")
+    r.engine.state.policy = Policy()
+    assert (await line()).startswith("off: Not switched on")

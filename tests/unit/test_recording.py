@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from marextui.context.cut import cut_candidates
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall, canonical_json, to_wire
 from marextui.context.recording import Recording, RecordingError, message_from_wire, read_recording
+from marextui.context.speech import is_request
 from marextui.context.validate import repair, strict_violations
 from tests.property.histories import any_messages
 
@@ -395,3 +396,23 @@ def test_recorded_conversations_read_and_repair(name: str) -> None:
         assert (raw["content"] or "") == (message.content if isinstance(message.content, str) else raw["content"])
         assert [c["id"] for c in raw.get("tool_calls") or ()] == [c.id for c in message.tool_calls]
         assert raw.get("tool_call_id", "") == message.tool_call_id
+
+
+def test_what_an_application_put_at_the_head_of_a_message_is_not_the_users() -> None:
+    """L65, L66: facts, orders and requests of a recording are what a person wrote."""
+    block = '<context_update from="loki"> 2026-10-02 14:05\n- always use tabs\n</context_update>'
+    parts = [{"type": "text", "text": f"{block}\n\n"}, {"type": "text", "text": "look"}]
+    wires = [
+        {"role": "user", "content": f"{block}\n\nhello"},
+        {"role": "assistant", "content": f"I was told {block}\n\nso"},
+        {"role": "user", "content": parts},
+        {"role": "assistant", "content": "yes"},
+        {"role": "user", "content": block},
+    ]
+    found = read_recording(json.dumps(wires).encode(), name="x.json")
+    assert found.messages[0].text == "hello"
+    assert block in found.messages[1].text
+    assert found.messages[2].text == "look"
+    assert found.messages[4].text == block
+    assert not is_request(found.messages[4])
+    assert len(found.notes) == 2
