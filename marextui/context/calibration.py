@@ -51,15 +51,16 @@ def implausible(measured: int, estimated: int) -> bool:
     return estimated > TRUNCATED_FROM and measured < TRUNCATED_SHARE * estimated
 
 
-def cut_silently(measured: int, estimated: int, window: int | None, *, counted: int = 0) -> bool:
+def cut_silently(measured: int, estimated: int, window: int | None, *, counted: int = 0, least: int = 0) -> bool:
     """Whether a server that reports `measured` prompt tokens has cut a prompt of about `estimated` tokens (case 93).
 
     `estimated` is the plain estimate of the text alone, without factor and images: both may be far too high. A cut
     shows as exactly what servers keep of a window (all of it, or half of it and two), or as far below the estimate.
     The latter may also be a server that counts only what its cache did not hold: so not when it has once counted more
-    of this conversation (`counted`).
+    of this conversation (`counted`; what is left of a window after a cut is at least half of it), and not when fewer
+    than `least` were counted, which are sent with every request and have to fit for anything to be answered.
     """
-    if measured < LEAST_WINDOW or estimated <= measured * 1.05:
+    if measured < max(LEAST_WINDOW, least) or estimated <= measured * 1.05 or counted > 2 * measured:
         return False
     if window is not None and measured in (window, window // 2 + 2):
         return True

@@ -14,6 +14,9 @@ from marextui.engine.prompt import SystemPart
 from marextui.engine.session import Session
 from marextui.models.types import Usage
 
+LEAST_ROOM = 256
+"""A window without so many tokens beside the system part and the tools is none that a server is taken to have."""
+
 
 class Host(Protocol):
     """What is told of counts."""
@@ -56,8 +59,11 @@ class Counting:
             return False
         self.meter.cached = usage.cache_read
         self.meter.computed = usage.computed
+        ledger, part = self.session.ledger, self.part
+        tools = ledger.tools(part.tools) if part.tools else 0
         counted = self.session.conversation.counted.get(self.host.model, 0)
-        if cut_silently(usage.inp, self.plain, self.meter.window.tokens, counted=counted):
+        least = sum(map(ledger.plain_text, part.texts)) + tools + LEAST_ROOM
+        if cut_silently(usage.inp, self.plain, self.meter.window.tokens, counted=counted, least=least):
             text = (
                 f"The server saw {usage.inp} tokens of a prompt of about {self.plain}: it cut the rest off without "
                 f"saying so, and this answer may lack what stood there. Its window is taken to be {usage.inp} tokens "
@@ -70,7 +76,5 @@ class Counting:
         self.host.window_held(usage.inp)
         if implausible(usage.inp, self.plain):
             return False
-        ledger, part = self.session.ledger, self.part
-        tools = ledger.tools(part.tools) if part.tools else 0
         ledger.learn(usage.inp, sum(map(ledger.text, part.texts)) + ledger.messages(self.history) + tools)
         return True

@@ -155,7 +155,7 @@ class Meter:
             window=reading.window.tokens,
             window_source=reading.window.source,
             reserve=reading.reserve,
-            budget=reading.budget,
+            budget=None if reading.budget is None else max(0, reading.budget),  # no room is none, not less than none
             threshold=None if reading.threshold is None else ceil(reading.threshold),
             compact_at=self._share_of_budget(reading),
             estimated=reading.estimated,

@@ -1,4 +1,4 @@
-"""An engine per test over scripted parts, at any window."""
+"""What the tests of reported cases share: engines that are closed again, and the product's own tools in a project."""
 
 from __future__ import annotations
 
@@ -9,9 +9,49 @@ from typing import Any
 import pytest
 
 from marextui.context.budget import Window
+from marextui.engine.permissions import Decision
+from marextui.tools.box import Box, default_toolbox
+from marextui.tools.read_state import ReadState
 from tests.stubs.engine_rig import Rig
 
+StartRig = Callable[..., Awaitable[Rig]]
 Start = Callable[..., Awaitable[Rig]]
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[StartRig]:
+    """Starts engines over one home; keywords are those of `Rig`."""
+    made: list[Rig] = []
+
+    async def start(**kw: Any) -> Rig:
+        kw.setdefault("window", Window(32_768, "discovery"))
+        made.append(await Rig(kw.pop("folder", tmp_path), **kw).start())
+        return made[-1]
+
+    yield start
+    for one in made:
+        await one.engine.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The folder the rig takes for the project."""
+    folder = tmp_path / "project"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def real_tools(project: Path) -> Callable[[], dict[str, Any]]:
+    """Keywords that give a rig the product's own nine tools, everything allowed."""
+
+    def tools() -> dict[str, Any]:
+        seen = ReadState()
+        box: Box = default_toolbox(project, bash_timeout=60, read_state=seen)
+        allowed = {kind: Decision("once") for kind in ("edit", "write", "bash", "outside")}
+        return {"tools": box, "seen": seen, "unattended": allowed}
+
+    return tools
 
 
 @pytest.fixture

@@ -356,6 +356,33 @@ async def test_after_a_restart_a_warm_cache_raises_no_alarm(rig: StartRig) -> No
     assert gauge(again).used > 15_000
 
 
+async def test_a_count_below_what_every_request_holds_is_no_window(rig: StartRig) -> None:
+    """Neighbour of case 93: a fresh conversation whose beginning the server's cache held already is counted in part."""
+    chat = ScriptedChat([say("fine", Usage(1_500, 5)), say("fine", Usage(2_048, 5))])
+    r = await rig(window=Window(32_768, "discovery"), chat=chat, policy=Policy(base_prompt="obey. " * 1_600))
+    for words in (4_000, 2_000):
+        await r.ask("word " * words)
+    assert alarms(r) == []
+    assert r.engine.state.meter.window == Window(32_768, "discovery")
+
+
+async def test_a_count_never_contradicts_a_larger_one_of_the_same_conversation(rig: StartRig) -> None:
+    """Neighbour of case 93: what was not cached may happen to be a power of two."""
+    chat = ScriptedChat([say("fine", Usage(11_453, 5)), say("fine", Usage(26, 5)), say("fine", Usage(4_096, 5))])
+    r = await rig(window=Window(32_768, "discovery"), chat=chat)
+    for words in (8_000, 1, 3_000):
+        await r.ask("word " * words)
+    assert alarms(r) == []
+    assert r.engine.state.meter.window == Window(32_768, "discovery")
+
+
+async def test_the_gauge_never_shows_less_than_no_room(rig: StartRig) -> None:
+    """I8: a window smaller than the system part leaves no room for the conversation; less means nothing."""
+    r = await rig(window=Window(1_024, "discovery"), policy=Policy(base_prompt="obey. " * 1_600))
+    await r.until(lambda e: isinstance(e, GaugeChanged) and e.gauge.window is not None)
+    assert gauge(r).budget == 0
+
+
 async def test_a_window_learned_too_small_is_forgotten_when_the_server_takes_more(rig: StartRig) -> None:
     """A wrong guess must not stay: the server was started anew with a larger window, or the count was of a part."""
     chat = ScriptedChat([say("ok", Usage(4_096, 5)), say("ok", Usage(5_600, 5))])
