@@ -101,7 +101,7 @@ class Bash:
             await child.end(self._clock)
             raise
         finally:
-            child.close()
+            await child.close()
         return _result(stream, ending, timeout)
 
     def _cwd(self, args: Mapping[str, Any]) -> Path:

@@ -67,7 +67,7 @@ async def capture(
             await child.end(clock)
             raise
         finally:
-            child.close()
+            await child.close()
         errors.seek(0)
         stderr = errors.read(_STDERR_BYTES).decode("utf-8", "replace").strip()
     return Captured(None if stopped else code, timed_out, stderr)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from marextui.tools.lifeline import Lifeline, lifeline
 from marextui.tools.offload import settle
 
 TERM_GRACE_SECONDS = 2.0
@@ -44,6 +45,7 @@ class Child:
     process: asyncio.subprocess.Process
     output: asyncio.StreamReader
     pipe: asyncio.ReadTransport
+    line: Lifeline
 
     async def end(self, clock: Clock) -> None:
         """End the process group: SIGTERM, after `TERM_GRACE_SECONDS` SIGKILL. Goes through also when cancelled."""
@@ -68,9 +70,10 @@ class Child:
             await clock.sleep(_POLL_SECONDS)
             waited += _POLL_SECONDS
 
-    def close(self) -> None:
-        """Let go of the pipe; processes that still write to it are on their own."""
+    async def close(self) -> None:
+        """Let go of the pipe; processes that still run are on their own."""
         self.pipe.close()
+        await self.line.release()
 
 
 async def start(
@@ -81,7 +84,8 @@ async def start(
     stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL,
     stderr: int | IO[bytes] = asyncio.subprocess.STDOUT,
 ) -> Child:
-    """Start `argv` as the leader of a new session. Raises OSError and ValueError (NUL in an argument).
+    """Start `argv` as the leader of a new session, which ends when this program dies. Raises OSError and ValueError
+    (NUL in an argument).
 
     The pipe is ours, not asyncio's: `Process.wait` must return when the process ends, even if a background child
     keeps the pipe open.
@@ -94,13 +98,26 @@ async def start(
             lambda: asyncio.StreamReaderProtocol(output), os.fdopen(read_end, "rb", 0)
         )
         try:
-            process = await _spawn(argv, cwd, env, stdin, write_end, stderr)
+            process, line = await _tied(argv, cwd, env, stdin, write_end, stderr)
         except BaseException:
             pipe.close()
             raise
     finally:
         os.close(write_end)
-    return Child(process, output, pipe)
+    return Child(process, output, pipe, line)
+
+
+async def _tied(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int | IO[bytes], stdout: int, stderr: int | IO[bytes]
+) -> tuple[asyncio.subprocess.Process, Lifeline]:
+    line = await lifeline()
+    try:
+        process = await _spawn(argv, cwd, env, stdin, stdout, stderr)
+    except BaseException:
+        await line.release()
+        raise
+    line.tie(process.pid)
+    return process, line
 
 
 async def _spawn(
