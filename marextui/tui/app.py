@@ -34,7 +34,8 @@ from marextui.tui.panes.statusline import KeyBar, StatusLine
 from marextui.tui.ports import Ports, real_ports
 from marextui.tui.screens.permission import PermissionDock
 from marextui.tui.screens.search import SearchBar
-from marextui.tui.themes import load_themes
+from marextui.tui.themes import DEFAULT_THEME, load_themes
+from marextui.tui.unsent import Unsent
 from marextui.tui.viewmodel import ViewModel
 
 
@@ -58,7 +59,8 @@ class MarexApp(CommandApp):
 
     `themes_dir` holds the person's own themes, `history_file` their earlier prompts; `problems` are sentences to show
     at the start (wrong settings); `remember(key, value)` saves a setting the person changed on the screen; `interval`
-    is the time in seconds between two updates of a streaming answer; `driver_class` reads and writes the terminal.
+    is the time in seconds between two updates of a streaming answer; `driver_class` reads and writes the terminal;
+    `unsent_dir` keeps queued messages and the draft of each conversation.
     """
 
     CSS_PATH = "app.tcss"
@@ -78,6 +80,7 @@ class MarexApp(CommandApp):
         remember: Callable[[str, str], None] | None = None,
         interval: float = 0.12,
         driver_class: type[Driver] | None = None,
+        unsent_dir: Path | None = None,
     ) -> None:
         super().__init__(driver_class=driver_class)
         self.engine = engine
@@ -92,7 +95,9 @@ class MarexApp(CommandApp):
         self._problems += theme_problems
         for theme in themes:
             self.register_theme(theme)
-        self._choose_theme(settings.theme, themes[0].name if themes else "textual-dark")
+        self._choose_theme(
+            settings.theme, DEFAULT_THEME if any(t.name == DEFAULT_THEME for t in themes) else "textual-dark"
+        )
         self.model = ViewModel()
         self.history = PromptHistory(history_file)
         clock = self.ports.clock
@@ -116,6 +121,7 @@ class MarexApp(CommandApp):
         self._early: list[events.Event] | None = []
         """Keys and pastes that came before there was a draft to write them in; None once there is one."""
         self.adapter = Adapter(engine, self.model, self.main)
+        self.unsent = Unsent(unsent_dir)
         self.painted = asyncio.Event()
         """Set after the first paint: what is not on it waits for this."""
         self.failure: CannotStart | None = None
@@ -126,8 +132,7 @@ class MarexApp(CommandApp):
             self.theme = wanted
             return
         self.theme = fallback
-        names = ", ".join(sorted(self.available_themes))
-        self._problems.append(f"There is no theme {wanted!r}; {fallback} is used. There are: {names}")
+        self._problems.append(f"There is no theme {wanted!r}; {fallback} is used. /theme lists them.")
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -135,6 +140,7 @@ class MarexApp(CommandApp):
     def on_mount(self) -> None:
         self.set_keymap(self.keys)
         self.adapter.start()
+        self.set_interval(1.0, self.keep_unsent)
         for problem in self._problems:
             self.notify(problem, severity="warning", timeout=15)
         self._start_engine()
@@ -213,6 +219,23 @@ class MarexApp(CommandApp):
     # --- messages of the panes -------------------------------------------------------------------------------------
     async def on_main_screen_opened(self) -> None:
         await self.adapter.load_tail()
+        left = await self.unsent.open(self.model.conversation_id)
+        if left:
+            self.main.composer.put_before("\n\n".join(left))
+            self.notify("What was not sent when this conversation was left is in the draft.")
+
+    def on_main_screen_queue_shown(self) -> None:
+        self.keep_unsent()
+
+    def keep_unsent(self) -> None:
+        """Queued messages and the draft survive the end of the app, however it ends."""
+        texts = [*(p.text for p in self.model.queue), self.main.composer.full_text]
+        try:
+            self.unsent.keep([t for t in texts if t.strip()])
+        except OSError as error:
+            self.unsent.close()
+            problem = f"What is not sent yet is not kept on disk: {error.strerror or error}."
+            self.notify(problem, severity="warning")
 
     def on_main_screen_model_needed(self) -> None:
         self.first_run()

@@ -21,6 +21,7 @@ from marextui.tui.open_commands import OpenCommands
 from marextui.tui.ports import Ports, copy_and_tell
 from marextui.tui.project_commands import ProjectCommands
 from marextui.tui.text import line
+from marextui.tui.unsent import Unsent
 from marextui.tui.viewmodel import ViewModel
 
 KEYS_ONLY = frozenset(
@@ -40,6 +41,7 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
     """The actions of scope "app". The attributes are set by `tui.app.MarexApp`."""
 
     main: MainScreen
+    unsent: Unsent
     model: ViewModel
     adapter: Adapter
     ports: Ports
@@ -135,6 +137,9 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
     def action_pane(self, name: Pane) -> None:
         self.main.go_to(name)
 
+    def keep_unsent(self) -> None:
+        raise NotImplementedError
+
     def action_compose(self) -> None:
         self.main.to_draft()
 
@@ -155,6 +160,9 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
         self._search_move(-1)
 
     def action_scroll(self, how: str) -> None:
+        if how.startswith("page") and self.main.dock.is_attached and self.main.dock.scrolls:
+            self.main.dock.action_scroll_detail(5 if how == "page_down" else -5)
+            return
         self.main.conversation.scroll_by(how)
 
     def action_follow(self) -> None:
@@ -206,6 +214,8 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
 
     @work(group="leave")
     async def action_leave(self) -> None:
+        self.keep_unsent()
+        self.unsent.close()
         await self.engine.close()
         self.exit()
 
@@ -291,7 +301,7 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
         if not chosen:
             return
         if chosen not in names:
-            self.notify(f"There is no theme {chosen!r}. There are: {', '.join(names)}", severity="warning")
+            self.notify(f"There is no theme {chosen!r}; /theme lists them.", severity="warning")
             return
         self.theme = chosen
         if self.remember is not None:

@@ -90,6 +90,9 @@ class MainScreen(Screen[None]):
     class Ready(Message):
         """The draft can be written in."""
 
+    class QueueShown(Message):
+        """The queued messages changed."""
+
     class ProbesAnswered(Message):
         """The model answered `/probe`: show it."""
 
@@ -256,6 +259,7 @@ class MainScreen(Screen[None]):
 
     def show_queue(self, items: tuple[ev.QueuedPrompt, ...]) -> None:
         self.queue.show(items)
+        self.post_message(self.QueueShown())
 
     def show_gauge(self, gauge: ev.Gauge) -> None:
         self.gauge.show(gauge)

@@ -71,6 +71,7 @@ async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wante
             history_file=paths.data_dir() / "history.jsonl",
             problems=problems,
             driver_class=_driver(),
+            unsent_dir=paths.data_dir() / "unsent",
             remember=lambda key, value: write_setting(paths.config_file(), key, value),
         )
 

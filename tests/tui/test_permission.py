@@ -263,7 +263,7 @@ async def test_the_change_scrolls_in_a_bounded_box() -> None:
         text = frame(desk.app)
         assert "-two" in text
         assert "+deux" in text
-        assert "PgUp PgDn scroll 36 lines" in text
+        assert "PgDn: 30 more lines" in text
         assert desk.dock.outer_size.height <= 16
         await pilot.press("pagedown", "pagedown")
         await pilot.pause()

@@ -6,6 +6,7 @@ until an arrow key or a number is pressed, so no key meant for the draft can ans
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
@@ -52,6 +53,14 @@ def _keys_of(keys: Mapping[str, str], *starts: str) -> frozenset[str]:
         if scope == "permission" and any(name == s or (s.endswith("_") and name.startswith(s)) for s in starts):
             found.update(k.strip() for k in keys.get(action.id, action.keys).split(","))
     return frozenset(found)
+
+
+_GAP = re.compile(r"(?:^[^\S\n]*\n){3,}", re.MULTILINE)
+
+
+def _without_gaps(text: str) -> str:
+    """Runs of blank lines as one line that says so: they must not push what follows out of sight."""
+    return _GAP.sub(lambda m: f"· {m[0].count(chr(10))} blank lines ·\n", text)
 
 
 class _Answers(OptionList, inherit_bindings=False):
@@ -236,7 +245,7 @@ class PermissionDock(Vertical):
         self.state = "waiting"
         view = self.query_one(LineView)
         shown = "\n\n".join(part for part in (request.detail, request.diff) if part) or request.title
-        view.set_text(reveal(shown), language="diff" if request.diff else "")
+        view.set_text(_without_gaps(reveal(shown)), language="diff" if request.diff else "")
         answers = self.query_one(_Answers)
         answers.clear_options()
         scope = Content.assemble(": ", line(reveal(request.scope), 160)) if request.scope else Content("")
@@ -271,7 +280,8 @@ class PermissionDock(Vertical):
         )
         self.query_one("#permission-head", Static).update(head)
         lines = self.query_one(LineView).index.lines
-        scroll = f" · PgUp PgDn scroll {lines} lines" if lines > self._room() else ""
+        hidden = lines - self._room()
+        scroll = f" · PgDn: {hidden} more lines" if hidden > 0 else ""
         hint = {
             "waiting": "Waits until you pause typing",
             "appearing": "Waits until you pause typing",
@@ -330,6 +340,11 @@ class PermissionDock(Vertical):
         answers = self.query_one(_Answers)
         if self.state == "ready" and answers.highlighted is not None:
             self._choose(answers.highlighted)
+
+    @property
+    def scrolls(self) -> bool:
+        """A question is shown, and more of it than there is room for."""
+        return self.has_class("-shown") and self.query_one(LineView).index.height > self._room()
 
     def action_scroll_detail(self, rows: int) -> None:
         view = self.query_one(LineView)

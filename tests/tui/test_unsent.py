@@ -1,0 +1,68 @@
+"""Leaving loses nothing that was written: queued messages and the draft come back with their conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from marextui.engine import events as ev
+from marextui.tui.screens.lines import LineView
+from marextui.tui.unsent import Unsent
+from tests.stubs.fake_engine import FakeEngine
+from tests.stubs.frames import frame
+from tests.stubs.ports import FakePorts
+from tests.tui.scenes import make_app
+
+OPENED = ev.ConversationOpened("c1", "A talk", True, 0)
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    for _ in range(5):
+        await pilot.pause()
+
+
+async def test_queued_messages_and_the_draft_come_back(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    app = make_app(engine)
+    app.unsent = Unsent(tmp_path)
+    async with app.run_test() as pilot:
+        engine.emit(OPENED)
+        await settled(pilot)
+        engine.emit(ev.QueueChanged((ev.QueuedPrompt("q1", "first"), ev.QueuedPrompt("q2", "second"))))
+        await settled(pilot)
+        assert "second" in (tmp_path / "c1.json").read_text(), "kept when it is queued, whatever comes then"
+        app.main.composer.set_text("a draft")
+        await pilot.pause()
+        app.action_leave()
+        await settled(pilot)
+    engine = FakeEngine()
+    app = make_app(engine)
+    app.unsent = Unsent(tmp_path)
+    async with app.run_test() as pilot:
+        engine.emit(OPENED)
+        await settled(pilot)
+        assert app.main.composer.text == "first\n\nsecond\n\na draft"
+        app.main.composer.set_text("")
+        app.keep_unsent()
+        assert not (tmp_path / "c1.json").exists()
+
+
+async def test_blank_lines_hide_nothing_of_a_command_and_pgdn_scrolls_it_from_the_composer() -> None:
+    engine, ports = FakeEngine(), FakePorts()
+    app = make_app(engine, ports)
+    command = "make all" + "\n" * 60 + "rm -rf build\n" + "".join(f"echo {n}\n" for n in range(20))
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.emit(ev.PermissionAsked("p1", "c", "Bash", "bash", "Bash make all", command, "make all", ""))
+        await settled(pilot)
+        for _ in range(2):
+            ports.clock.advance(2)
+            app.main.dock.tick()
+        await settled(pilot)
+        shown = frame(app)
+        assert "· 59 blank lines ·" in shown
+        assert "rm -rf build" in shown
+        assert "more lines" in shown
+        app.main.to_draft()
+        await pilot.press("pagedown")
+        assert app.main.dock.query_one(LineView).scroll_offset.y == 5
