@@ -173,6 +173,11 @@ def _print_answer(options: argparse.Namespace) -> int:
         return EXIT_USAGE
     settings, problems, root = _load(options, cwd)
     _complain(problems)
+    if settings.keys:
+        from marextui.tui.actions import keymap
+
+        for problem in keymap(settings.keys)[1]:
+            print(f"marextui: {problem}", file=sys.stderr)
     _log_to_file()
     given = "" if options.prompt == "-" else options.prompt
     text = "\n\n".join(t for t in (given, _piped_input()) if t.strip())

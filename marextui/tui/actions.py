@@ -6,7 +6,10 @@ which key an action has now, so that footer and help never show a key that no lo
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
+
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from marextui.tui.action_types import Action, Scope
 from marextui.tui.pane_actions import PANE_ACTIONS
@@ -282,7 +285,7 @@ def slash_commands(actions: Iterable[Action] = ACTIONS) -> dict[str, Action]:
 
 
 def keymap(keys: Mapping[str, str], actions: Iterable[Action] = ACTIONS) -> tuple[dict[str, str], list[str]]:
-    """(map for `App.set_keymap`, problems): unknown ids and actions without a key are named, not ignored silently."""
+    """(map for `App.set_keymap`, problems): unknown ids, nonsense keys and keys that writing needs are named."""
     known = {a.id: a for a in actions}
     good: dict[str, str] = {}
     problems: list[str] = []
@@ -292,9 +295,43 @@ def keymap(keys: Mapping[str, str], actions: Iterable[Action] = ACTIONS) -> tupl
             problems.append(f"keys: there is no action {action_id!r}; /help lists the ids")
         elif not action.keys:
             problems.append(f"keys: {action_id!r} has no key to change; run it as /{action.slash} or from the palette")
+        elif problem := _key_problem(action, spec):
+            problems.append(f"keys: {action_id} = {spec!r}: {problem}; {action.keys} stays")
         else:
             good[action_id] = spec
     return good, problems
+
+
+_MODIFIERS = frozenset(("ctrl", "shift", "alt", "super", "meta", "hyper"))
+_NAMED = frozenset((*(k.value for k in Keys), *KEY_NAME_REPLACEMENTS.values()))
+_NEEDED = frozenset(("escape", "enter", "backspace", "delete", "space", "left", "right", "up", "down"))
+
+
+def _key_problem(action: Action, spec: str) -> str:
+    """Why `spec` cannot be the keys of `action`; "" when it can."""
+    keys = [k.strip() for k in spec.split(",") if k.strip()]
+    if not keys and action.id == "composer.submit":
+        return "without a key nothing could be sent"
+    for key in keys:
+        *modifiers, name = key.split("+")
+        if not (_MODIFIERS.issuperset(modifiers) and _is_key(key, name)):
+            return f"{key!r} is no key"
+        writes = len(name) == 1 or name in _NEEDED or _is_sign(name)
+        if action.scope in ("app", "composer") and not modifiers and writes and key not in action.keys.split(","):
+            return f"{key!r} is needed to write and to stop"
+    return ""
+
+
+def _is_key(key: str, name: str) -> bool:
+    return len(name) == 1 or name in _NAMED or key in _NAMED or _is_sign(name)
+
+
+def _is_sign(name: str) -> bool:
+    try:
+        unicodedata.lookup(name.replace("_", " "))
+    except KeyError:
+        return name in KEY_NAME_REPLACEMENTS.values()
+    return True
 
 
 _NAMES = {

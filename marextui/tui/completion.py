@@ -58,6 +58,11 @@ def writable(path: str) -> bool:
     return _UNWRITABLE.search(path) is None
 
 
+def offered(path: str) -> bool:
+    """Whether `@` offers a file: not what a message cannot hold, and not our own folder in the project."""
+    return writable(path) and not path.startswith(".marex/")
+
+
 def with_file(before: str, path: str) -> str:
     """`before` with its `@` word completed to `path`; a path with blanks or quotes is quoted."""
     match = _AT.search(before)

@@ -89,4 +89,6 @@ async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wante
         await engine.close()
     if app.failure is not None:
         raise app.failure
+    if not app.return_code and app.model.items:
+        sys.stdout.write(f"To go on with this conversation: marextui --resume {app.model.conversation_id}\n")
     return app.return_code or 0

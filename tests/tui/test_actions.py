@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from marextui.tui.actions import ACTIONS, OWN_ACTIONS, all_key_labels, by_id, help_rows, key_label, keymap
 from marextui.tui.app import MarexApp
 from marextui.tui.panes.conversation import Conversation
@@ -58,3 +60,31 @@ def test_help_shows_the_focused_pane_first() -> None:
 
 def test_ascii_labels_hold_no_arrows() -> None:
     assert key_label(by_id()["composer.up"], {}, ascii_only=True) == "up"
+
+
+@pytest.mark.parametrize(
+    ("action", "spec", "why"),
+    [
+        ("app.help", "nonsense+key", "is no key"),
+        ("app.help", "notakey", "is no key"),
+        ("composer.submit", "escape", "needed to write and to stop"),
+        ("composer.submit", "a", "needed to write"),
+        ("composer.submit", "", "nothing could be sent"),
+        ("app.search", "slash", "needed to write"),
+    ],
+)
+def test_a_key_that_is_none_or_that_writing_needs_is_named_and_not_taken(action: str, spec: str, why: str) -> None:
+    good, problems = keymap({action: spec})
+    assert good == {}
+    assert len(problems) == 1
+    assert why in problems[0]
+    assert action in problems[0]
+
+
+@pytest.mark.parametrize("spec", ["ctrl+s", "f12", "ctrl+enter,alt+s", "ctrl+slash", "pageup"])
+def test_real_keys_are_taken(spec: str) -> None:
+    assert keymap({"composer.submit": spec}) == ({"composer.submit": spec}, [])
+
+
+def test_the_default_keys_are_all_keys() -> None:
+    assert keymap({a.id: a.keys for a in ACTIONS if a.keys})[1] == []

@@ -242,7 +242,7 @@ class Composer(Vertical):
 
     async def _look_for_files(self) -> None:
         """A project may be large: beside everything else, so that neither typing nor Enter waits for it."""
-        files = tuple(f for f in await self._load_files() if completion.writable(f))
+        files = tuple(f for f in await self._load_files() if completion.offered(f))
         if files != self._files:
             self._files = files
             if self._naming and not self.popup.highlighted:
