@@ -37,18 +37,28 @@ class Activities:
     async def prompt(self, content: Content) -> None:
         """Log a user message as a new turn and run it."""
         state = self.state
+        logged = False
+        try:
+            async with state.alone() as alone:
+                if alone:
+                    message = await self._logged(content)
+                    logged = True
+                    state.project.carrier = message.id
+                    await self.turn(message.turn, message)
+        except StoreError as problem:
+            state.store_failed(problem)
+        finally:
+            if not logged:  # also when it was interrupted here: what was typed is never dropped
+                self.queue.put_back(content)
+
+    async def _logged(self, content: Content) -> Message:
+        """The user's message, in the log."""
+        state = self.state
         turn = state.session.conversation.turn + 1
         message = Message(state.ids.new("m"), "user", content, origin="user", turn=turn)
-        try:
-            await state.archive.ensure_created(state.clock.now())
-            await state.session.append(TurnOpened(turn), MessageAdded(message))
-        except StoreError as problem:
-            self.queue.put_back(content)
-            state.store_failed(problem)
-            return
-        state.project.carrier = message.id
-        await self._name_by(message)
-        await self.turn(turn)
+        await state.archive.ensure_created(state.clock.now())
+        await state.session.append(TurnOpened(turn), MessageAdded(message))
+        return message
 
     async def _name_by(self, message: Message) -> None:
         """A conversation without a title takes the first line of its first message."""
@@ -75,11 +85,17 @@ class Activities:
             await self.connect()
             return
         try:
-            await state.session.append(TurnOpened(turn), *self._mended(turn))
+            async with state.alone() as alone:
+                if not alone:
+                    state.retryable = "turn"
+                    return
+                conversation = state.session.conversation
+                if conversation.turn != turn or any(t.turn == turn and t.end == "done" for t in conversation.turns):
+                    return  # another process has gone on with it meanwhile
+                await state.session.append(TurnOpened(turn), *self._mended(turn))
+                await self.turn(turn)
         except StoreError as problem:
             state.store_failed(problem)
-            return
-        await self.turn(turn)
 
     def _mended(self, turn: int) -> list[Entry]:
         """What a turn that stopped in the middle needs before its next request: a request may not end with an open
@@ -107,8 +123,11 @@ class Activities:
             mended.append(Message(self.state.ids.new("m"), "user", GO_ON, origin="repair", turn=turn))
         return [MessageAdded(m) for m in mended]
 
-    async def turn(self, turn: int) -> None:
-        """One turn with every way it can end; its closing entry is always written (I5)."""
+    async def turn(self, turn: int, asked: Message | None = None) -> None:
+        """One turn with every way it can end; its closing entry is always written (I5).
+
+        `asked` is the message that began it, None when it is tried again.
+        """
         state = self.state
         started = state.clock.monotonic()
         end: TurnEnd = "error"  # what stands if a defect of ours gets through: the turn is closed all the same
@@ -118,6 +137,8 @@ class Activities:
         state.runner.tally = ToolTally()
         state.compactor.summariser.costs.clear()
         try:
+            if asked is not None:
+                await self._name_by(asked)
             await state.purge()
             await state.refresh_memory()
             state.bus.enter("loading")
@@ -225,16 +246,18 @@ class Activities:
             if not offline:
                 connection = await state.connected()
                 chat, extra = connection.chat, summary_extra(connection.choice.local)
-            await state.compactor.compact(
-                state.session,
-                state.reading(),
-                trigger=trigger,
-                chat=chat,
-                offline=offline,
-                extra=extra,
-                dated=state.today(),
-            )
-            await state.settle_project(state.session.conversation.turn)
+            async with state.alone() as alone:
+                if alone:
+                    await state.compactor.compact(
+                        state.session,
+                        state.reading(),
+                        trigger=trigger,
+                        chat=chat,
+                        offline=offline,
+                        extra=extra,
+                        dated=state.today(),
+                    )
+                    await state.settle_project(state.session.conversation.turn)
         except asyncio.CancelledError:
             state.bus.emit(Notice("info", "Compaction cancelled; nothing was changed."))
         except (ModelError, NoModel) as problem:
@@ -250,7 +273,9 @@ class Activities:
     async def undo(self, *, force: bool) -> None:
         """`/compact undo`; a log that cannot be written leaves the view as it is."""
         try:
-            await undo(self.state, force=force)
+            async with self.state.alone() as alone:
+                if alone:
+                    await undo(self.state, force=force)
         except StoreError as problem:
             self.state.store_failed(problem)
 

@@ -94,16 +94,13 @@ class Archive:
             conversation,
             title,
             records[-1].seq if records else 0,
+            records[-1].seq if records else 0,
             refills,
         )
         self.bus.emit(ConversationOpened(conversation_id, title, row is not None, len(records)))
         if self.store.unreadable_entries:
             text = f"{self.store.unreadable_entries} log entries were written by a newer version and are not shown."
             self.bus.emit(Notice("warning", text, "Update marextui to see them."))
-        if conversation.open_turn:
-            hint = "Its last turn was cut off; retry or send a message to go on."
-            text = "This conversation was interrupted by a crash; nothing that was logged is lost."
-            self.bus.emit(Notice("warning", text, hint, "retry"))
 
     async def ensure_created(self, at: float) -> None:
         """Write the conversation's row before its first entry: an empty conversation leaves no trace."""

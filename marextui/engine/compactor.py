@@ -29,6 +29,7 @@ from marextui.engine.refusal import no_progress
 from marextui.engine.session import Session
 from marextui.engine.summariser import CHARS_PER_TOKEN, Summariser, Task
 from marextui.models.types import ChatModel, ModelError
+from marextui.store.database import LogMoved
 
 LEAST_SUMMARY_CHARS = 160
 MOST_REFUSALS = 64
@@ -225,7 +226,10 @@ class Compactor:
         seconds = round(self.clock.monotonic() - started, 3)
         summary = named(entry.summary, omission_id)
         entry = replace(entry, summary=summary, tokens_after=after, seconds=seconds)
-        await session.append(entry)
+        try:
+            await session.commit(entry)
+        except LogMoved:
+            return self._fail(session, reading, trigger, "the conversation changed meanwhile", "failed")
         if plan.forced:
             logged = len(session.conversation.messages)
             self.attempts = after_forced(self.attempts, messages=logged, used=after)

@@ -32,7 +32,7 @@ async def undo(state: EngineState, *, force: bool = False) -> bool:
         hint = "Choose a model with a larger window (/model) first, or do it all the same with /compact undo force."
         state.bus.emit(Notice("warning", text, hint))
         return False
-    await session.append(CompactionUndone(cycle))
+    await session.commit(CompactionUndone(cycle))
     conversation = session.conversation
     state.meter.rewritten()
     after = state.reading()

@@ -45,6 +45,10 @@ async def connect(path: Path | str) -> aiosqlite.Connection:
     return database
 
 
+class LogMoved(StoreError):
+    """Another process has written to the conversation meanwhile: what was to be added was made for an older state."""
+
+
 @contextmanager
 def telling(name: str) -> Iterator[None]:
     """Turn errors of SQLite and of the disk into StoreError."""

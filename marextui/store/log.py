@@ -15,7 +15,7 @@ from marextui.context.entries import Entry, MessageAdded, Record, TurnOpened, Wh
 from marextui.context.messages import Message
 from marextui.context.redaction import redact
 from marextui.store import recall, references
-from marextui.store.database import StoreError, connect, telling, uninterrupted
+from marextui.store.database import LogMoved, StoreError, connect, telling, uninterrupted
 from marextui.store.recall import Recalled
 from marextui.store.rows import from_rows, json_inside, like, storable, to_rows
 
@@ -123,8 +123,12 @@ class LogStore:
         ):
             raise StoreError(f"There is no conversation {conversation_id}.")
 
-    async def append(self, conversation_id: str, entries: Sequence[Entry], *, at: float) -> tuple[Record, ...]:
+    async def append(
+        self, conversation_id: str, entries: Sequence[Entry], *, at: float, after: int | None = None
+    ) -> tuple[Record, ...]:
         """Add `entries` to the log in one transaction: all of them or none, on the disk when this returns.
+
+        With `after`, the log must end with that seq, else nothing is written and `LogMoved` is raised (case 119).
 
         What is written is without secrets (I10); the records returned hold the entries as they were given, so that the
         running conversation goes on with what was really said.
@@ -132,7 +136,7 @@ class LogStore:
         It cannot be interrupted half way: a cancellation that arrives meanwhile takes effect at the caller's next
         await, after the records were returned, so that caller and log never disagree about what was said.
         """
-        return await uninterrupted(self._append(conversation_id, tuple(entries), at))
+        return await uninterrupted(self._append(conversation_id, tuple(entries), at, after))
 
     async def page(
         self, conversation_id: str, *, before_seq: int | None, limit: int
@@ -156,8 +160,11 @@ class LogStore:
 
         Outputs that a message shows a part of stand in the log as well; they are read apart (`whole`).
         """
+        return await self.since(conversation_id, 0)
+
+    async def since(self, conversation_id: str, after: int) -> tuple[Record, ...]:
+        """As `records`, only those behind the seq `after`."""
         records: list[Record] = []
-        after = 0
         while True:
             rows = await self._fetch(_ALL_SQL, (storable(conversation_id), after))
             self.rows_read += len(rows)
@@ -287,7 +294,9 @@ class LogStore:
         )
         return ConversationRow(*rows[0]) if rows else None
 
-    async def _append(self, conversation_id: str, entries: tuple[Entry, ...], at: float) -> tuple[Record, ...]:
+    async def _append(
+        self, conversation_id: str, entries: tuple[Entry, ...], at: float, after: int | None
+    ) -> tuple[Record, ...]:
         encoded = await asyncio.to_thread(to_rows, entries)
         key = storable(conversation_id)
         passages: list[recall.IndexRow] = []
@@ -301,6 +310,8 @@ class LogStore:
             if not found:
                 raise StoreError(f"There is no conversation {conversation_id}.")
             first: int = found[0][0] + 1
+            if after is not None and first != after + 1:
+                raise LogMoved("Another marextui has written to this conversation meanwhile; nothing was changed.")
             await database.executemany(
                 "INSERT INTO entry (conversation_id, seq, at, kind, message_id, payload) VALUES (?, ?, ?, ?, ?, ?)",
                 [(key, first + i, at, *row) for i, row in enumerate(encoded)],

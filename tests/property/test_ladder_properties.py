@@ -82,7 +82,12 @@ def talks(draw: st.DrawFn) -> tuple[Entry, ...]:
 class _Log:
     seq: int = 0
 
-    async def append(self, conversation_id: str, entries: Any, *, at: float) -> tuple[Record, ...]:
+    async def since(self, conversation_id: str, after: int) -> tuple[Record, ...]:
+        return ()
+
+    async def append(
+        self, conversation_id: str, entries: Any, *, at: float, after: int | None = None
+    ) -> tuple[Record, ...]:
         made = tuple(Record(self.seq + i + 1, at, e) for i, e in enumerate(entries))
         self.seq += len(made)
         return made

@@ -19,7 +19,7 @@ from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
 from marextui.engine.events import Event, PhaseChanged, TurnFinished
 from marextui.engine.permissions import Decision
-from marextui.engine.ports import CalibrationFile, CountingIds
+from marextui.engine.ports import CalibrationFile, CountingIds, TurnLocks
 from marextui.engine.setup import Setup
 from marextui.engine.state import Policy
 from marextui.engine.toolrun import SeenFiles
@@ -78,6 +78,7 @@ class Rig:
     log: LogStore | None = None
     quota_mb: int = 512
     count: CountText = four
+    locks: TurnLocks | None = None
 
     def __post_init__(self) -> None:
         self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
@@ -102,6 +103,7 @@ class Rig:
             box=self.tools,
             titles=PlainTitles(),
             count=self.count,
+            locks=self.locks,
             clock=self.clock,
             ids=self.ids,
             calibration=self.calibration,
