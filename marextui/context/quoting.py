@@ -15,9 +15,14 @@ _TICKS = re.compile(r"`+")
 _PLAIN = "(" + SUMMARY_MARK.strip("[]") + ")"
 
 
+def without_mark(text: str) -> str:
+    """`text` with the mark of a summary defused: only the real one may open a message (M13)."""
+    return _MARK.sub(_PLAIN, text)
+
+
 def inert(text: str, limit: int = 300) -> str:
     """`text` as one line of at most `limit` cells, secrets redacted, our own markers and tags defused."""
-    return one_line(_TAG.sub("‹", _MARK.sub(_PLAIN, redact(text[: 16 * limit]))), limit)
+    return one_line(_TAG.sub("‹", without_mark(redact(text[: 16 * limit]))), limit)
 
 
 def code(text: str, limit: int = 300) -> str:

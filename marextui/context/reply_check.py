@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from marextui.context.marks import SUMMARY_MARK
+from marextui.context.quoting import without_mark
 from marextui.context.reply_forms import NoNotes, is_echo, is_guide, is_page, is_talk, notes_in, without_loops
 from marextui.context.sanitise import sanitise
 from marextui.context.section_titles import canonical_title, plain
@@ -125,7 +126,7 @@ def check_reply(
     cleaned = without_wrapping(text[:LOOKED_AT])
     if most_chars is not None and len(cleaned) > most_chars:
         cleaned = cleaned[:most_chars].rpartition("\n")[0] or cleaned[:most_chars]
-    cleaned = sanitise(cleaned, max_line=len(cleaned) + 1)
+    cleaned = without_mark(sanitise(cleaned, max_line=len(cleaned) + 1))
     if is_page(cleaned):
         raise SummaryRejected("The server answered with a web page instead of the summary.")
     if _TOOL_JSON.match(cleaned) or _TOOL_TEXT.search(_CODE_SPAN.sub("", _CODE.sub("", cleaned))):

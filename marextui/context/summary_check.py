@@ -37,6 +37,9 @@ _ABOUT_US = re.compile(r"\b(?:user|assistant|agent|model|you|plan|utilisateur)\b
 """Of whom a permission is told; programs being worked on have permissions too."""
 _CLEAR_CHARS = 200
 """Prose of an unmistakable language mismatch."""
+_WIDE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_WIDE_COUNTS = 2
+"""So many characters more does a character of a wide script say."""
 _SHOWN = 120
 _SOURCES = 3
 """Most messages named as the source of one item."""
@@ -205,7 +208,8 @@ def _language_problem(summary: Summary, language: str, problems: list[str]) -> s
         return ""
     problems.append(f"The summary is in {found}, the user writes {language}.")
     halves = prose[::2], prose[1::2]
-    clear = sum(map(len, prose)) >= _CLEAR_CHARS and all(detect_language("\n".join(h)) == found for h in halves)
+    size = sum(len(p) + _WIDE_COUNTS * len(_WIDE.findall(p)) for p in prose)
+    clear = size >= _CLEAR_CHARS and all(detect_language("\n".join(h)) == found for h in halves)
     return f"The summary is in {found}; write it in {language}." if clear else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from marextui.context.entries import Summary
@@ -19,7 +19,7 @@ from marextui.context.spoken import users_language
 from marextui.context.strategies import Anchored, Strategy
 from marextui.context.summary import check_reply, parse_summary
 from marextui.context.summary_check import Checked, check_summary
-from marextui.context.summary_request import summary_messages
+from marextui.context.summary_request import estimated_tokens, summary_messages
 from marextui.engine.bus import Bus
 from marextui.engine.continuation import Continuation, Point, Wanted
 from marextui.engine.ports import Clock, SystemClock
@@ -30,6 +30,8 @@ NOT_BESIDE = ("request", "third")
 """What a summary must say by itself; files, errors, tests and constraints stand beside it (context.beside)."""
 SUMMARY_TEMPERATURE = 0.1
 SAME_CHARS = 40
+TOO_MUCH_TO_READ = frozenset({408, 413, 504, 524})
+"""Statuses of servers and gateways that gave up on a request that was large rather than wrong."""
 CHARS_PER_TOKEN = 4
 MOST_CHARS_PER_TOKEN = 12
 """Characters of a reply for each token of its cap beyond which nobody wrote them in that many tokens."""
@@ -121,8 +123,22 @@ class Summariser:
         return checked
 
     async def _answer(self, task: Task, chat: ChatModel, correction: str = "") -> Checked:
+        """Ask by transcript; once more with half of the material where that was too much to read (cases 31, 42, 43)."""
+        messages = await self._messages(task, correction)
+        try:
+            return await self._read(task, await self._send(self._request(task, messages), chat, "transcript"))
+        except ModelError as problem:
+            if problem.kind != "overflow" and problem.status not in TOO_MUCH_TO_READ:
+                raise
+            window = min(filter(None, (task.window, problem.n_ctx, _size(messages) + task.cap)))
+            fewer = await self._messages(replace(task, window=window // 2), correction)
+            if _size(fewer) >= _size(messages):
+                raise
+        return await self._read(task, await self._send(self._request(task, fewer), chat, "transcript"))
+
+    async def _messages(self, task: Task, correction: str) -> Sequence[Mapping[str, Any]]:
         # Extracting and redacting a large span takes seconds: never in the loop.
-        messages = await asyncio.to_thread(
+        return await asyncio.to_thread(
             summary_messages,
             task.span,
             earlier=task.earlier,
@@ -132,8 +148,10 @@ class Summariser:
             sections=self.sections,
             correction=correction,
         )
-        request = ChatRequest(
-            messages=messages,
+
+    def _request(self, task: Task, messages: Sequence[Mapping[str, Any]]) -> ChatRequest:
+        return ChatRequest(
+            messages=tuple(messages),
             max_tokens=task.cap,
             temperature=SUMMARY_TEMPERATURE,
             stream=False,
@@ -141,7 +159,6 @@ class Summariser:
             kind="compact",
             conversation=task.conversation,
         )
-        return await self._read(task, await self._send(request, chat, "transcript"))
 
     async def _send(self, request: ChatRequest, chat: ChatModel, how: Literal["continuation", "transcript"]) -> Reply:
         sent_at = self.clock.monotonic()
@@ -179,6 +196,11 @@ class Summariser:
         if not _told_by_both(parsed, checked.summary):
             raise SummaryRejected("Nothing of what the model wrote could be kept.")
         return checked
+
+
+def _size(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Tokens of a summary request, roughly."""
+    return sum(estimated_tokens(str(m["content"]), CHARS_PER_TOKEN) for m in messages)
 
 
 def _told_by_both(written: Summary, kept: Summary) -> bool:

@@ -368,3 +368,14 @@ def test_no_permission_is_passed_on_by_a_summary() -> None:
         "look at build/",
     ]
     assert sum("permissions are asked, not remembered" in p for p in checked.problems) == 3
+
+
+def test_a_wide_script_says_as_much_in_fewer_characters() -> None:
+    """I11: a hundred Chinese characters for an English user are a clear mismatch."""
+    told = "## Current State\n" + "".join(
+        f"- 第{n}条：测试已经全部通过，循环已经展开，性能有所提高\n" for n in range(5)
+    )
+    checked = check_summary(
+        parse_summary(told, cycle=1), [user("Please make the parser faster, and tell me.")], needs=()
+    )
+    assert "write it in English" in checked.retry
