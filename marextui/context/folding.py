@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from marextui.context.entries import Folded, Summary, SummaryItem, SummarySection
 from marextui.context.fusion import fit
 from marextui.context.section_titles import canonical_title, plain
-from marextui.context.summary_render import item_line, render_sections
+from marextui.context.summary_render import folded_line, item_line, render_sections
 
 PENDING = "omitted-000000"
 """Stands for the id that the store will give out: none is ever numbered 0, and none is longer for a long time."""
@@ -54,14 +54,38 @@ def fold_out(summary: Summary, cap_chars: int) -> Fitted:
 
 def fit_tokens(summary: Summary, cap: int, count: Callable[[str], int]) -> Fitted:
     """As `fold_out`, within `cap` tokens by `count`: characters are no measure where a script takes a token for each
-    (case 91). A summary of headings alone may be longer."""
+    (case 91). A summary of headings alone may be longer.
+
+    Where the lines with ids would take more than a quarter of it, one line in the first of their sections names them.
+    """
     chars = cap * _CHARS_PER_TOKEN
     while True:
         fitted = fold_out(summary, chars)
+        lines = "\n".join(folded_line(s.folded) for s in fitted.summary.sections)
+        if count(lines) > cap / 4:
+            fitted = replace(fitted, summary=gathered(fitted.summary))
         size = count(render_sections(fitted.summary))
         if size <= cap or chars <= LEAST_CHARS:
             return fitted
         chars = max(LEAST_CHARS, min(chars * 9 // 10, int(chars * cap / size)))
+
+
+def gathered(summary: Summary) -> Summary:
+    """`summary` with all that was folded out of it named in the first section something left."""
+    counts: dict[str, int] = {}
+    for folded in sorted((f for s in summary.sections for f in s.folded), key=lambda f: f.omission_id == PENDING):
+        counts[folded.omission_id] = counts.get(folded.omission_id, 0) + folded.count
+    together = tuple(Folded(omission_id, n) for omission_id, n in counts.items())
+    while len(together) > MOST_IDS:
+        together = _shorter(together)
+    first = next((n for n, s in enumerate(summary.sections) if s.folded), -1)
+    return Summary(tuple(replace(s, folded=together if n == first else ()) for n, s in enumerate(summary.sections)))
+
+
+def _shorter(folded: Sequence[Folded]) -> tuple[Folded, ...]:
+    """Of many ids the oldest goes: the text of the next one names it (I16)."""
+    first, second, *rest = folded
+    return Folded(second.omission_id, first.count + second.count), *rest
 
 
 def in_place(summary: Summary, gone: Summary) -> Summary:
@@ -90,15 +114,13 @@ def carried(summary: Summary, earlier: Summary) -> Summary:
 
 
 def _counted(section: SummarySection, gone: Sequence[SummaryItem]) -> SummarySection:
-    """Only items that stood in the view are missed there; others are stored all the same. Of many ids the oldest goes:
-    the text of the next one names it (I16)."""
+    """Only items that stood in the view are missed there; others are stored all the same."""
     shown = sum(i.status == "active" for i in gone)
     before = section.folded
     if before and before[-1].omission_id == PENDING:
         before, shown = before[:-1], before[-1].count + shown
     if len(before) >= MOST_IDS:
-        first, second, *rest = before
-        before = (Folded(second.omission_id, first.count + second.count), *rest)
+        before = _shorter(before)
     return replace(section, folded=(*before, Folded(PENDING, shown)))
 
 

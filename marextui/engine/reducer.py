@@ -141,6 +141,8 @@ class Reducer:
             await self._cut_request(turn, room)
         if over := self._over(room):
             await self._cut_round(turn, self.ladder(turn).newest_outputs(over))
+        if self._over(room):  # the newest round is shorter now, and leaves room for a summary of what precedes it
+            await self._force(room)
 
     def _over(self, room: int, share: float = 1.0) -> int:
         """Tokens above `share` of `room`, 0 when the history is within `room`."""

@@ -19,6 +19,7 @@ from marextui.context.folding import (
     read_folded,
 )
 from marextui.context.fusion import fuse
+from marextui.context.sections import SECTIONS
 from marextui.context.summary import parse_summary, render_summary
 
 
@@ -92,6 +93,24 @@ def test_the_ids_do_not_grow_with_the_number_of_compactions() -> None:
     assert len(summary.sections[0].folded) == MOST_IDS
     assert sum(f.count for f in summary.sections[0].folded) == 29
     assert summary.sections[0].folded[-1].omission_id == "omitted-029"
+
+
+def test_in_little_room_one_line_names_all_ids() -> None:
+    """M12, rung e: the ids of five sections would take half of a summary of a hundred tokens."""
+    sections = tuple(
+        SummarySection(title, tuple(SummaryItem(f"{title} {n}") for n in range(5)), (Folded(f"omitted-00{k}", 2),))
+        for k, title in enumerate(SECTIONS, 1)
+    )
+    fitted = fit_tokens(Summary(sections), 100, lambda text: -(-len(text) // 4))
+    view = render_summary(named(fitted.summary, "omitted-009"))
+    assert len(view) <= 400
+    [line] = [line for line in view.splitlines() if "ReadOmittedContent" in line]
+    gone = len(items_of(fitted.folded))
+    assert line == f"- … {gone + 10} earlier items → ReadOmittedContent omitted-009, omitted-005, omitted-004"
+    assert [f.omission_id for s in fitted.summary.sections for f in s.folded] == [
+        *(f"omitted-00{k}" for k in range(1, 6)),
+        PENDING,
+    ]
 
 
 def test_only_what_stood_in_the_view_is_counted_there() -> None:
