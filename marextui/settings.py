@@ -52,6 +52,7 @@ class Settings:
     max_request_mb: int = 20
     bash_timeout: int = 120
     request_timeout: int = 300
+    retries: int = 2
     temperature: float | None = None
     theme: str = "marex-dark"
     ascii: bool = False

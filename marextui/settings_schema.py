@@ -222,6 +222,14 @@ SCHEMA: tuple[Setting, ...] = (
     Setting(
         "request_timeout", "whole number", 300, "Longest silence of a model that is answering", "seconds", _above_zero
     ),
+    Setting(
+        "retries",
+        "whole number",
+        2,
+        "How often a request is sent again when the server is too busy or hangs up before it answers",
+        "times",
+        _not_negative,
+    ),
     Setting("temperature", "number", None, "Sampling temperature; the model's own when not set", "", _temperature),
     Setting("theme", "text", "marex-dark", "Colour theme", check=_not_blank),
     Setting("ascii", "yes/no", False, "Draw with ASCII characters only"),

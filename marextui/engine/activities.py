@@ -15,6 +15,7 @@ from marextui.context.validate import INTERRUPTED_RESULT
 from marextui.engine.assembly import summary_extra
 from marextui.engine.events import ConversationRenamed, Notice, TurnFinished, TurnStarted
 from marextui.engine.modelctl import NoModel
+from marextui.engine.patience import Patient
 from marextui.engine.probing import Probing
 from marextui.engine.queue import PromptQueue
 from marextui.engine.state import FREE_DISK, EngineState
@@ -163,7 +164,7 @@ class Activities:
         state = self.state
         return TurnRunner(
             session=state.session,
-            chat=connection.chat,
+            chat=Patient(connection.chat, state.bus, state.clock, state.policy.retries),
             host=state,
             meter=state.meter,
             omitter=state.omitter,

@@ -167,6 +167,7 @@ def policy_from(settings: Settings) -> Policy:
         omit_after_turns=settings.omit_after_turns,
         max_output=settings.max_output,
         max_tool_rounds=settings.max_tool_rounds,
+        retries=settings.retries,
         temperature=settings.temperature,
         window_override=settings.window,
         keep_images=settings.keep_images,

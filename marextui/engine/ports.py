@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from typing import Protocol
@@ -10,11 +11,13 @@ from marextui.context.calibration import Calibration
 
 
 class Clock(Protocol):
-    """Wall time for dates, monotonic time for durations; both in seconds."""
+    """Wall time for dates, monotonic time for durations, and waiting; all in seconds."""
 
     def now(self) -> float: ...
 
     def monotonic(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
 
 
 class Ids(Protocol):
@@ -49,6 +52,9 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
 
 class RandomIds:

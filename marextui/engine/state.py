@@ -55,6 +55,7 @@ class Policy:
     max_output: int | None = None
     reserve_override: int | None = None
     max_tool_rounds: int = 25
+    retries: int = 2
     temperature: float | None = None
     window_override: int | None = None
     strategy: StrategyName = "anchored"

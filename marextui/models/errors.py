@@ -47,6 +47,10 @@ _TEMPLATE = re.compile(
     r"jinja|roles must alternate|chat template|conversation roles|unknown role|cannot have 2 or more assistant",
     re.IGNORECASE,
 )
+_PASSING = frozenset({429, 500, 502, 503, 529})
+"""Statuses of a server that may well answer the same request in a moment."""
+_SPENT = re.compile(r"insufficient_quota|per day|billing|credit", re.IGNORECASE)
+"""Refused for longer than anybody waits."""
 _NUMBER = r"(\d[\d,_]*)"
 _WINDOW_NUMBERS = tuple(
     re.compile(p, re.IGNORECASE | re.DOTALL)
@@ -136,6 +140,8 @@ def classify(
     quote = said[:_QUOTE] + ("…" if len(said) > _QUOTE else "")
     told = f" It said: {quote}" if quote else ""
 
+    passing = status in _PASSING and not _SPENT.search(everything)
+    after = float(retry_after) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", retry_after.strip()) else None
     rate_text = bool(_RATE.search(everything))
     if _OVERFLOW.search(everything) and not rate_text and status in {None, 400, 413, 422, 500}:
         n_ctx = as_positive(at(body, "error", "n_ctx")) or _number(_WINDOW_NUMBERS, said)
@@ -157,6 +163,8 @@ def classify(
             f"The provider refuses more requests for now.{told}",
             hint=f"Retry later.{wait} If it stays, look at the quota and credit of the account.",
             status=status,
+            passing=passing,
+            retry_after=after,
         )
     if _BYTES.search(everything) and status in {None, 400, 413, 422, 500}:
         kind, message, hint = _by_status(413, everything, in_stream)
@@ -177,7 +185,15 @@ def classify(
             status=status,
         )
     kind, message, hint = _by_status(status, everything, in_stream)
-    return ModelError(kind, message + told, hint=hint, status=status, about="bytes" if status == 413 else "")
+    return ModelError(
+        kind,
+        message + told,
+        hint=hint,
+        status=status,
+        about="bytes" if status == 413 else "",
+        passing=passing and kind in {"server", "loading"},
+        retry_after=after,
+    )
 
 
 def _by_status(status: int | None, text: str, in_stream: bool) -> tuple[ErrorKind, str, str]:
@@ -264,7 +280,12 @@ def network_error(error: httpx.RequestError, url: str, *, silence: float, answer
             ),
         )
     if answering:
-        return ModelError("network", f"The connection to {url} broke while the answer was arriving.", hint=kept)
+        return ModelError(
+            "network", f"The connection to {url} broke while the answer was arriving.", hint=kept, passing=True
+        )
     return ModelError(
-        "network", f"{url} closed the connection without an answer.", hint="Retry; the server may have restarted."
+        "network",
+        f"{url} closed the connection without an answer.",
+        hint="Retry; the server may have restarted.",
+        passing=True,
     )

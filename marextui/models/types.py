@@ -105,7 +105,8 @@ class ModelError(Exception):
     """A model call failed. `message` says what happened, `hint` what to do; both are plain text, not yet sanitised.
 
     `n_ctx` and `n_prompt` are tokens, given when an overflow names them (M4). `about` says what of a request was in the
-    way when it was not its tokens: its bytes, or its pictures (cases 102, 105).
+    way when it was not its tokens: its bytes, or its pictures (cases 102, 105). `passing`: the same request may well be
+    answered in a moment; `retry_after` is when, in seconds, where the server says.
     """
 
     def __init__(
@@ -118,6 +119,8 @@ class ModelError(Exception):
         n_ctx: int | None = None,
         n_prompt: int | None = None,
         about: Literal["", "bytes", "images"] = "",
+        passing: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
@@ -127,6 +130,8 @@ class ModelError(Exception):
         self.n_ctx = n_ctx
         self.n_prompt = n_prompt
         self.about: Literal["", "bytes", "images"] = about
+        self.passing = passing
+        self.retry_after = retry_after
 
 
 class ChatModel(Protocol):

@@ -40,12 +40,18 @@ class ManualClock:
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self.time = now
+        self.slept: list[float] = []
 
     def now(self) -> float:
         return self.time
 
     def monotonic(self) -> float:
         return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+        await asyncio.sleep(0)
 
 
 class PlainTitles:
