@@ -202,7 +202,7 @@ async def test_moving_the_focus_does_not_restyle_the_blocks() -> None:
         app.stylesheet.update_nodes = counting  # type: ignore[method-assign, assignment]
         await pilot.press("f2")
         await pilot.pause()
-        blocks = set(app.main.conversation.scroller.walk_children())
+        blocks = set(app.main.conversation.blocks.walk_children())
         assert not blocks.intersection(styled)
 
 
@@ -240,7 +240,7 @@ async def test_scroll_keys_work_from_the_composer() -> None:
         engine.emit(*tool_turn())
         for _ in range(3):
             await pilot.pause()
-        scroller = app.main.conversation.scroller
+        scroller = app.main.conversation.blocks
         bottom = scroller.scroll_y
         assert bottom > 0
         await pilot.press("shift+up")

@@ -168,14 +168,14 @@ async def test_reading_is_not_disturbed_by_new_text() -> None:
             app.pane.scroll_by("up")
         await settled(pilot)
         assert not app.pane.following
-        before, place = frame(app).splitlines()[:20], app.pane.scroller.scroll_y
+        before, place = frame(app).splitlines()[:20], app.pane.blocks.scroll_y
         for i in range(100):
             app.play(ev.TextStreamed("new", f"word{i} "))
             if i % 25 == 0:
                 await settled(pilot)
         app.play(*short_turn(99))
         await settled(pilot)
-        assert app.pane.scroller.scroll_y == place
+        assert app.pane.blocks.scroll_y == place
         assert frame(app).splitlines()[:20] == before
         assert "4 new below" in frame(app)
         await pilot.press("end")
@@ -212,7 +212,7 @@ async def test_a_resize_keeps_the_block_that_is_read() -> None:
         await pilot.resize_terminal(50, 24)
         await settled(pilot)
         block = next(c for c in app.pane.query(Card) if c.item.key == first.key)
-        top = app.pane.scroller.scroll_y
+        top = app.pane.blocks.scroll_y
         assert block.virtual_region.y <= top < block.virtual_region.bottom
 
 
@@ -235,7 +235,7 @@ async def test_a_conversation_that_no_longer_fits_after_a_resize_is_still_follow
     async with running(app, (100, 40)) as pilot:
         app.play(*tool_turn())
         await settled(pilot)
-        assert app.pane.scroller.max_scroll_y == 0
+        assert app.pane.blocks.max_scroll_y == 0
         await pilot.resize_terminal(60, 15)
         await settled(pilot)
         assert app.pane.following
@@ -441,3 +441,33 @@ async def test_the_answer_is_whole_after_the_end() -> None:
         assert block.finished
         assert "See the page." in frame(app)
         assert "x = 1" in frame(app)
+
+
+async def test_streaming_under_a_full_conversation_lays_out_only_what_grows() -> None:
+    """No layout for a few more words on the last row; one when a row is added; no widget more, whatever comes."""
+    app = PaneApp()
+    async with running(app) as pilot:
+        for n in range(1, 61):
+            app.play(*short_turn(n))
+        app.play(ev.TextStreamed("new", "Some words"))
+        await settled(pilot)
+        layouts: list[int] = []
+        real = app.screen._refresh_layout
+
+        def counted(*args: object, **options: object) -> None:
+            layouts.append(1)
+            real(*args, **options)  # type: ignore[arg-type]
+
+        app.screen._refresh_layout = counted  # type: ignore[method-assign, assignment]
+        nodes = app.pane.nodes
+        app.play(ev.TextStreamed("new", " and more"))
+        await settled(pilot)
+        assert layouts == []
+        assert "Some words and more" in frame(app)
+        for n in range(20):
+            app.play(ev.TextStreamed("new", f"\n\n- item {n}\n\n```py\nx = {n}\n```\n"))
+            await settled(pilot)
+        assert len(layouts) <= 20
+        assert app.pane.nodes == nodes
+        assert "x = 19" in frame(app)
+        assert app.pane.following

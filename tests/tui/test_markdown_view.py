@@ -8,7 +8,7 @@ from textual.selection import Selection
 
 from marextui.tui.glyphs import ASCII, Glyphs
 from marextui.tui.markdown.highlighting import AT_ONCE
-from marextui.tui.panes.conversation import Scroller
+from marextui.tui.panes.block_list import BlockList
 from marextui.tui.panes.markdown import MarkdownView
 from tests.stubs.frames import frame
 from tests.tui.scenes import ANSWER
@@ -23,7 +23,7 @@ class ViewApp(App[None]):
         self.clicked: list[str] = []
 
     def compose(self) -> ComposeResult:
-        with Scroller(lambda _by: None, lambda: None):
+        with BlockList(str, lambda _by: None, lambda: None):
             yield self.view
 
     def on_markdown_view_link_clicked(self, event: MarkdownView.LinkClicked) -> None:
