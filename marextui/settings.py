@@ -196,6 +196,9 @@ class _Loading:
             value = env.get(setting.fallback_env, "").strip() if setting.fallback_env else ""
             if value:
                 self.from_environment(setting, setting.fallback_env, value)
+        locale = next((v for n in ("LC_ALL", "LC_CTYPE", "LANG") if (v := env.get(n, ""))), "")
+        if env.get("TERM") in ("dumb", "linux") or locale in ("C", "POSIX"):
+            self.values["ascii"] = True
 
     def keep_key_at_home(self, env: Mapping[str, str]) -> None:
         """OPENAI_API_KEY belongs to the service it was made for: never send it to another server set here."""

@@ -232,7 +232,7 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting("temperature", "number", None, "Sampling temperature; the model's own when not set", "", _temperature),
     Setting("theme", "text", "marex-dark", "Colour theme", check=_not_blank),
-    Setting("ascii", "yes/no", False, "Draw with ASCII characters only"),
+    Setting("ascii", "yes/no", False, "Draw with ASCII characters only; by itself so with LANG=C or TERM=linux"),
     Setting("editor", "text", "", "Command that opens a file to edit; $VISUAL or $EDITOR when blank", user_only=True),
     Setting("pager", "text", "", "Command that opens a file to read; $PAGER when blank", user_only=True),
     Setting(

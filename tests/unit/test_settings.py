@@ -480,3 +480,24 @@ def test_a_section_nobody_knows_is_named_and_the_default_list_used(files: Files,
     assert problem.message.endswith(
         "; Session Intent, Files Modified, Decisions Made, Current State, Next Steps are used."
     )
+
+
+@pytest.mark.parametrize(
+    ("env", "ascii_only"),
+    [
+        ({"LANG": "C"}, True),
+        ({"LC_ALL": "POSIX", "LANG": "de_DE.UTF-8"}, True),
+        ({"TERM": "linux", "LANG": "de_DE.UTF-8"}, True),
+        ({"TERM": "dumb"}, True),
+        ({"LANG": "C.UTF-8", "TERM": "xterm-256color"}, False),
+        ({"LC_ALL": "en_GB.UTF-8", "LANG": "C"}, False),
+        ({}, False),
+        ({"LANG": "C", "MAREX_ASCII": "no"}, False),
+    ],
+)
+def test_a_terminal_that_cannot_draw_more_gets_ascii_unless_it_is_set(
+    files: Files, env: Mapping[str, str], ascii_only: bool
+) -> None:
+    assert files.load(env=env)[0].ascii is ascii_only
+    opposite = f"ascii = {'false' if ascii_only else 'true'}\n"
+    assert files.load(opposite, env={k: v for k, v in env.items() if k != "MAREX_ASCII"})[0].ascii is not ascii_only
