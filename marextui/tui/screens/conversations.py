@@ -23,6 +23,7 @@ def conversation_row(info: ConversationInfo, now: float) -> Content:
     facts.append(f"{formats.tokens(info.turns)} turn{'' if info.turns == 1 else 's'}")
     facts.append(f"{formats.tokens(info.messages)} message{'' if info.messages == 1 else 's'}")
     facts.append(line(info.project, 120).plain)
+    facts.append(line(info.id, 40).plain)  # tells equal titles apart; `--resume` takes it
     title = line(info.title, 160) if info.title.strip() else Content("untitled")
     return Content.assemble(title.stylize("bold"), "\n  ", " · ".join(filter(None, facts)))
 
