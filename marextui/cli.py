@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="with -p: one JSON object a line, every engine event")
     parser.add_argument(
-        "--allow", metavar="LIST", default="", help="with -p: what may run unasked, of edit,write,bash,outside"
+        "--allow", metavar="LIST", default="", help="with -p: what may run unasked, of edit,write,bash,outside,memory"
     )
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     return parser

@@ -71,6 +71,16 @@ PANE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("notes.close", "Close", "Back to where you were", "notes", "cancel", "escape", footer=True),
     # form
+    Action(
+        "form.go_on",
+        "Next",
+        "Go on to the next line; at the last one, done",
+        "form",
+        "go_on",
+        "enter",
+        footer=True,
+        priority=True,
+    ),
     Action("form.cancel", "Cancel", "Close without changing anything", "form", "cancel", "escape", footer=True),
     # viewer
     Action("viewer.search", "Search", "Find text as you type", "viewer", "search", "slash", footer=True),

@@ -116,14 +116,13 @@ class ProjectCommands(App[None], inherit_bindings=False):
         known = next((t for t in report.trackers if t.slug == name), None)
         value, unit = (known.value, known.unit) if known else ("", "")
         fields = [("Name", name), ("Value", value), ("Unit, may be blank", unit)]
-        filled = await self.push_screen_wait(Form("Tracker", fields, note="It is dated today. Enter goes on."))
+        filled = await self.push_screen_wait(
+            Form("Tracker", fields, required=2, note="It is dated today. Enter goes on.")
+        )
         if filled is not None:
             await self._set_tracker(*filled)
 
     async def _set_tracker(self, name: str, value: str, unit: str) -> None:
-        if not value:
-            self.notify("A tracker needs a value; delete it from the list instead.", severity="warning")
-            return
         self._tell(await self.engine.set_tracker(name, value, unit), f"The tracker {name}", "set")
 
     async def _delete(self, choice: Choice) -> None:

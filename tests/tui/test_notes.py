@@ -249,3 +249,17 @@ def test_a_resumed_conversation_shows_the_same_lines() -> None:
         "The model is told what changed in the project: description.",
         "The project context is sent anew: the updates had grown too long. It takes about 100 tokens.",
     ]
+
+
+async def test_what_is_typed_right_after_enter_goes_to_the_next_line(engine: FakeEngine) -> None:
+    """Keys come faster than a field can answer; and a value left out is asked for, nothing is lost."""
+    app = make_app(engine)
+    async with app.run_test(size=WIDE) as pilot:
+        await pilot.press(*"/tracker mood", "enter")
+        await settled(pilot)
+        await pilot.press("enter", "enter", "enter")
+        await settled(pilot)
+        assert "Value must not be blank." in frame(app)
+        await pilot.press(*"good", "enter", "enter")
+        await settled(pilot)
+        assert engine.said("set_tracker") == [("mood", "good", "")]

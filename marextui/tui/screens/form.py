@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -21,7 +20,7 @@ from marextui.tui.text import line, plain
 class Form(ModalScreen[tuple[str, ...] | None]):
     """Dismisses with what the fields hold, in their order; None when cancelled. Enter goes on, and at the end is done.
 
-    `fields` are (label, text to begin with); the first one must not be left blank.
+    `fields` are (label, text to begin with); the first `required` of them must not be left blank.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(PANE_ACTIONS, "form")]
@@ -38,10 +37,11 @@ class Form(ModalScreen[tuple[str, ...] | None]):
     Form .form--note { color: $text-muted; }
     """
 
-    def __init__(self, title: str, fields: Sequence[tuple[str, str]], *, note: str = "") -> None:
+    def __init__(self, title: str, fields: Sequence[tuple[str, str]], *, required: int = 1, note: str = "") -> None:
         super().__init__()
         self._title = title
         self._fields = tuple(fields)
+        self._required = required
         self._note = note or "Enter goes on, Esc closes"
 
     def compose(self) -> ComposeResult:
@@ -54,20 +54,20 @@ class Form(ModalScreen[tuple[str, ...] | None]):
                 yield field
             yield Static(plain(self._note), markup=False, classes="form--note")
 
-    @on(Input.Submitted)
-    def _go_on(self, event: Input.Submitted) -> None:
-        event.stop()
+    def action_go_on(self) -> None:
+        """A priority key, so that what is typed right after it already goes to the next field."""
         fields = list(self.query(Input))
-        at = fields.index(event.input)
+        at = next((i for i, field in enumerate(fields) if field.has_focus), len(fields) - 1)
         if at + 1 < len(fields):
             fields[at + 1].focus()
             return
         values = tuple(field.value.strip() for field in fields)
-        if values[0]:
+        blank = next((i for i in range(self._required) if not values[i]), None)
+        if blank is None:
             self.dismiss(values)
         else:
-            self.query_one(".form--note", Static).update(Content(f"{self._fields[0][0]} must not be blank."))
-            fields[0].focus()
+            self.query_one(".form--note", Static).update(Content(f"{self._fields[blank][0]} must not be blank."))
+            fields[blank].focus()
 
     def action_cancel(self) -> None:
         self.dismiss(None)
