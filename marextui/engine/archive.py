@@ -24,6 +24,7 @@ from marextui.engine.ports import Clock, Ids
 from marextui.engine.session import Session
 from marextui.store.database import StoreError
 from marextui.store.log import ConversationRow, LogStore
+from marextui.store.open_elsewhere import OpenConversations
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class Archive:
     new_ledger: Callable[[], TokenLedger]
     location: str = ""
     wanted: str = NEW
+    opened: OpenConversations | None = None
     _session: Session | None = None
     _created: bool = field(default=False)
 
@@ -64,6 +66,10 @@ class Archive:
             if row is None:
                 hint = "/resume lists the conversations there are."
                 self.bus.emit(Notice("warning", f"No conversation {self.wanted!r}; this is a new one.", hint))
+        if row is not None and not self._take(row.id):
+            text = f"The conversation {row.title or row.id!r} is open in another window; this is a new one."
+            self.bus.emit(Notice("warning", text, "Go on there, or close it there and open it here with /resume."))
+            row = None
         await self._open(row)
 
     async def open(self, conversation_id: str | None) -> None:
@@ -73,12 +79,19 @@ class Archive:
             row = await self.store.find(conversation_id)
             if row is None:
                 raise StoreError(f"there is no conversation {conversation_id!r}")
+            if not self._take(row.id):
+                raise StoreError("it is open in another window; go on there, or close it there first")
         await self._open(row)
+
+    def _take(self, conversation_id: str) -> bool:
+        """Whether the conversation is ours alone: two programs that write one conversation spoil it for each other."""
+        return self.opened is None or self.opened.take(conversation_id)
 
     async def _open(self, row: ConversationRow | None) -> None:
         records: tuple[Record, ...] = ()
         if row is None:
             conversation_id, title = self.ids.new("c"), ""
+            self._take(conversation_id)
             conversation, refills = Conversation(), RefillWatch()
         else:
             conversation_id, title = row.id, row.title
@@ -146,6 +159,8 @@ class Archive:
         return str(target)
 
     async def close(self) -> None:
+        if self.opened is not None:
+            self.opened.release()
         await self.store.close()
 
 

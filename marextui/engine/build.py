@@ -45,6 +45,7 @@ from marextui.store.database import StoreError
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
+from marextui.store.open_elsewhere import OpenConversations
 from marextui.store.project import ProjectStore
 from marextui.store.turn_locks import TurnLocks as DiskLocks
 from marextui.store.usage import UsageJournal
@@ -74,6 +75,7 @@ class Parts:
     locks: TurnLocks | None = None
     seen: SeenFiles | None = None
     project: ProjectFiles | None = None
+    opened: OpenConversations | None = None
 
 
 def assemble(
@@ -109,7 +111,16 @@ def assemble(
     omitter = Omitter(omissions, bus, parts.clock, retention_days, policy.omit_after_turns)
     permissions = Permissions(bus, parts.ids, unattended)
     archive = Archive(
-        parts.log, project, root, bus, parts.clock, parts.ids, new_ledger, location=location, wanted=wanted
+        parts.log,
+        project,
+        root,
+        bus,
+        parts.clock,
+        parts.ids,
+        new_ledger,
+        location=location,
+        wanted=wanted,
+        opened=parts.opened,
     )
     recaller = ConversationRecaller(lambda: archive.session, parts.log, omissions)
     originals = Originals(omitter, parts.log, lambda: archive.session)
@@ -242,6 +253,7 @@ async def build_engine(
         locks=DiskLocks(paths.data_dir() / "locks"),
         seen=seen,
         project=about,
+        opened=OpenConversations(paths.data_dir() / "open"),
     )
     return assemble(
         parts,

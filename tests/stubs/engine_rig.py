@@ -26,6 +26,7 @@ from marextui.engine.toolrun import SeenFiles
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
+from marextui.store.open_elsewhere import OpenConversations
 from marextui.store.project import ProjectStore
 from marextui.store.usage import UsageJournal
 from marextui.tools import titles
@@ -82,6 +83,7 @@ class Rig:
     calibration: CalibrationFile | None = None
     seen: SeenFiles | None = None
     log: LogStore | None = None
+    opened: OpenConversations | None = None
     quota_mb: int = 512
     count: CountText = four
     locks: TurnLocks | None = None
@@ -115,6 +117,7 @@ class Rig:
             calibration=self.calibration,
             project=self.about,
             seen=self.seen,
+            opened=self.opened,
         )
         self.engine = assemble(
             parts,
