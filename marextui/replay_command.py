@@ -136,12 +136,19 @@ def _questions(file: str | None) -> tuple[Question, ...]:
 async def _run(recording: Recording, options: ReplayOptions, with_model: bool) -> ReplayOutcome:
     count = await load_counter()
     if not with_model:
-        return await replay(recording, options, count=count)
+        return await replay(recording, options, count=count, progress=_progress)
     connection = await _model()
     try:
-        return await replay(recording, options, count=count, summarizer=connection.chat)
+        return await replay(recording, options, count=count, summarizer=connection.chat, progress=_progress)
     finally:
         await connection.aclose()
+
+
+def _progress(done: int, total: int) -> None:
+    """One line on a terminal that is written over and gone at the end: long recordings take minutes."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K" + ("" if done == total else f"turn {done} of {total}"))
+        sys.stderr.flush()
 
 
 async def _model() -> Connection:

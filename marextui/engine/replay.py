@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -173,9 +173,17 @@ class _Report:
 
 
 async def replay(
-    recording: Recording, options: ReplayOptions, *, count: CountText, summarizer: ChatModel | None = None
+    recording: Recording,
+    options: ReplayOptions,
+    *,
+    count: CountText,
+    summarizer: ChatModel | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> ReplayOutcome:
-    """Feed `recording` through the real engine. `summarizer` None: the offline summariser, no model at all."""
+    """Feed `recording` through the real engine. `summarizer` None: the offline summariser, no model at all.
+
+    `progress` hears, after each turn, how many are done and how many there are.
+    """
     system, turns, notes = split_turns(recording.messages)
     tape = Tape()
     policy = Policy(
@@ -198,8 +206,9 @@ async def replay(
         await engine.start(connect=False)
         engine.state.settle_window(None)
         try:
-            for turn in turns:
+            for done, turn in enumerate(turns, 1):
                 await _play(engine, report, turn)
+                progress(done, len(turns))
             return await _outcome(engine, report, recording, options)
         finally:
             await engine.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -98,6 +99,17 @@ def test_compactions_and_omissions_point_into_the_recording(tmp_path: Path) -> N
         assert recorded[omission["message"]]["role"] == "tool"
         assert omission["chars"] == len(recorded[omission["message"]]["content"])
         assert omission["preview"].startswith("PORT_")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_how_far_it_is_stands_on_a_terminal_and_nowhere_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    """A recording of many thousand messages takes minutes: silence would look like a hang."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    assert main(["replay", str(write(tmp_path / "a.jsonl", conversation(3)))]) == 0
+    told = capsys.readouterr().err
+    assert told == ("\r\x1b[Kturn 1 of 3\r\x1b[Kturn 2 of 3\r\x1b[K" if terminal else "")
 
 
 def test_without_a_window_everything_is_sent(tmp_path: Path) -> None:
