@@ -163,8 +163,9 @@ class SlidingWindow:
         return _newest_turns(facts, self.keep, SLIDE_REDUCTION)
 
     def explain(self, moment: Moment) -> tuple[str, ...]:
+        first = self.keep + self.slide_by
         return (
-            f"with turn {self.keep + self.slide_by} in view (now {moment.turns}), keeping the newest {self.keep}",
+            f"from {first} turns in view on (now {moment.turns}), when that makes room; {self.keep} stay",
             f"at the latest at {moment.mark} (now {moment.share} of the budget)",
         )
 

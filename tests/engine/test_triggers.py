@@ -187,6 +187,6 @@ async def test_status_and_preview_say_what_begins_a_compaction(rig: Start) -> No
     r = await rig(policy=Policy(trigger=SlidingWindow(keep=6, slide_by=3)))
     await talk(r, 2)
     told = (await r.engine.status()).triggers
-    assert told[0] == "with turn 9 in view (now 2), keeping the newest 6"
+    assert told[0] == "from 9 turns in view on (now 2), when that makes room; 6 stay"
     assert told[1].startswith("at the latest at 65% of the budget (now 3%")
     assert (await r.engine.preview_compaction()).triggers == told

@@ -93,7 +93,7 @@ PREVIEW = CompactionPreview(
     messages_now=8,
     messages_after=4,
     triggers=(
-        "with turn 9 in view (now 3), keeping the newest 6",
+        "from 9 turns in view on (now 3), when that makes room; 6 stay",
         "at the latest at 65% of the budget (now 43% of the budget)",
     ),
 )

@@ -57,7 +57,7 @@ def test_a_preview_in_words() -> None:
     text = plain(preview_text(PREVIEW))
     for part in (
         "Nothing is sent or changed.",
-        "By itself one begins:\n- with turn 9 in view (now 3), keeping the newest 6\n- at the latest at 65% of the",
+        "By itself one begins:\n- from 9 turns in view on (now 3), when that makes room; 6 stay\n- at the latest",
         "~2 558 tokens",
         "852 tokens      4 messages  at most",
         "1 706 tokens  at least 66 %",

@@ -27,7 +27,7 @@ REPORT = StatusReport(
     why_no_compaction="",
     usage=(UsageLine(1, 1234, 56, None, "local", 2, 3.4, "qwen", 12.34),),
     data_path="/home/me/.local/share/marextui",
-    triggers=("with turn 9 in view (now 3), keeping the newest 6", "at the latest at 65% of the budget"),
+    triggers=("from 9 turns in view on (now 3), when that makes room; 6 stay", "at the latest at 65% of the budget"),
 )
 
 
@@ -42,7 +42,7 @@ def test_all_of_m22() -> None:
         f"Threshold        17{N}194 tokens",
         f"History (H)      ~11{N}480 tokens, 43{N}% of the budget",
         "Auto-compaction  on",
-        "Will compact     yes, with turn 9 in view (now 3), keeping the newest 6; at the latest at 65% of the budget",
+        "Will compact     yes, from 9 turns in view on (now 3), when that makes room; 6 stay; at the latest at 65%",
         "Last compaction  cycle 1: 40 to 6 messages",
         "Last failure     none",
         "cache ?",

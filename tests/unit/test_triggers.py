@@ -179,6 +179,6 @@ def test_a_turn_that_was_cut_in_two_still_counts_as_one_in_view() -> None:
 def test_the_explanations_name_the_figures() -> None:
     assert THRESHOLD.explain(NOW) == ("at 65% of the budget (now 40% of the budget)",)
     sliding = SlidingWindow(4, 2).explain(NOW)
-    assert sliding[0] == "with turn 6 in view (now 5), keeping the newest 4"
+    assert sliding[0] == "from 6 turns in view on (now 5), when that makes room; 4 stay"
     assert TASK_BOUNDARY.explain(NOW)[1] == "when over 25% of the budget (now 40%)"
     assert "unknown" in THRESHOLD.explain(replace(NOW, budget=None))[0]
