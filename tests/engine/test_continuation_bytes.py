@@ -227,7 +227,7 @@ async def test_a_server_that_sleeps_is_asked_by_transcript(server: Server, tmp_p
         await live.ask("Hello?")
         server.fake.routes["/props"] = json_reply(props)
         await until_compacted(live, server)
-        [line] = (await live.engine.status()).economy
+        line, *_ = (await live.engine.status()).economy
         assert "went to sleep" in line.why
     assert server.summaries() == ["transcript"]
 
