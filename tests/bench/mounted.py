@@ -50,6 +50,7 @@ async def run(turns: int) -> None:
     engine = FakeEngine()
     app = make_app(engine)
     marks = sorted({m for m in (1, 10, 50, 100, 200, turns) if m <= turns})
+    nodes: dict[int, int] = {}
     print(f"{'turns':>6} {'items':>7} {'blocks':>8} {'conversation':>13} {'screen':>7} {'ms/turn':>9}")
     async with app.run_test(size=(120, 40)) as pilot:
         started, done = time.perf_counter(), 0
@@ -58,7 +59,11 @@ async def run(turns: int) -> None:
             await pilot.pause()
             if n in marks:
                 print(row(app, n, (time.perf_counter() - started) / (n - done)))
+                nodes[n] = app.main.conversation.nodes
                 started, done = time.perf_counter(), n
+        nodes[done] = app.main.conversation.nodes
+        base = min(50, turns)
+        print(f"ratio of mounted nodes, {turns} turns to {base}: {nodes[done] / nodes[base]:.2f}")
         app.main.conversation.reveal(app.model.first)
         await pilot.pause()
         print(row(app, turns, 0.0) + "   (at the beginning)")

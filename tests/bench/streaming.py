@@ -65,7 +65,8 @@ async def feed(
     return len(sent), "".join(sent)
 
 
-async def measure(name: str, pieces: Iterator[str], rate: int, seconds: float) -> str:
+async def measure(name: str, pieces: Iterator[str], rate: int, seconds: float) -> tuple[str, float]:
+    """A row, and the gap."""
     engine = FakeEngine()
     app = MarexApp(engine, settings=SomeSettings(), ports=FakePorts().bundle)
     late: list[float] = []
@@ -86,18 +87,23 @@ async def measure(name: str, pieces: Iterator[str], rate: int, seconds: float) -
             await pilot.pause()
         nodes = app.main.conversation.nodes
         watching.cancel()
-    return (
+    row = (
         f"{name:>12} {sent / seconds:>7.0f} {turns.worst:>8.1f} {turns.dropped:>8} {max(late) * 1000:>8.0f} "
         f"{turns.total / 10 / seconds:>6.0f} {nodes:>6}"
     )
+    return row, turns.worst
 
 
 async def run(rates: list[int], seconds: float, lines: int) -> None:
     print(f"{'tokens/s':>12} {'fed/s':>7} {'gap ms':>8} {'dropped':>8} {'late ms':>8} {'CPU %':>6} {'nodes':>6}")
+    gaps: list[float] = []
     for rate in rates:
-        print(await measure(str(rate), tokens(), rate, seconds), flush=True)
-    print(await measure(f"fence {lines}", fence(lines), 100, lines / 100), flush=True)
-    print(await measure("paragraph", iter(["word " * 10] * lines), 100, lines / 100), flush=True)
+        row, gap = await measure(str(rate), tokens(), rate, seconds)
+        gaps.append(gap)
+        print(row, flush=True)
+    print((await measure(f"fence {lines}", fence(lines), 100, lines / 100))[0], flush=True)
+    print((await measure("paragraph", iter(["word " * 10] * lines), 100, lines / 100))[0], flush=True)
+    print(f"ratio of gaps, {rates[-1]} tokens/s to {rates[0]}: {gaps[-1] / gaps[0]:.2f}")
 
 
 def main() -> None:

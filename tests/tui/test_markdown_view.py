@@ -194,3 +194,15 @@ async def test_another_theme_draws_it_anew() -> None:
         await pilot.pause()
         assert app.export_screenshot(simplify=True) != dark
         assert "code and bold" in frame(app)
+
+
+async def test_inline_code_can_be_read_in_every_theme() -> None:
+    app = ViewApp("Some `code` here.\n\n```python\nx = 1\n```\n")
+    async with app.run_test() as pilot:
+        for theme in app.available_themes:
+            app.theme = theme
+            await pilot.pause()
+            (code,) = (segment for segment in app.view.render_line(0) if segment.text == "code")
+            assert code.style is not None
+            assert code.style.color != code.style.bgcolor, theme
+            assert "x = 1" in app.view.render_line(2).text

@@ -199,7 +199,9 @@ class MarkdownView(Widget):
             return style
         known = self._styles.get(style)
         if known is None:
-            known = self._styles[style] = Style.parse(style, self.app.theme_variables)
+            # the terminal's own 16 colours have no shades: text on a tint of its colour could not be read
+            shown = style.partition(" on ")[0] if self.app.native_ansi_color else style
+            known = self._styles[style] = Style.parse(shown, self.app.theme_variables)
         return known
 
     def _segments(self, content: Content, base: Style, offset: tuple[int, int] | None) -> list[Segment]:
