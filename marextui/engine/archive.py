@@ -57,20 +57,21 @@ class Archive:
     async def open_first(self) -> None:
         """Open what was asked for; what cannot be found becomes a new conversation and a notice."""
         row: ConversationRow | None = None
+        missed: Notice | None = None
         if self.wanted == LATEST:
             row = await self.store.latest(self.project)
-            if row is None:
-                self.bus.emit(Notice("info", "There is no earlier conversation in this project; this is a new one."))
+            missed = Notice("info", "There is no earlier conversation in this project; this is a new one.")
         elif self.wanted:
             row = await self.store.find(self.wanted)
-            if row is None:
-                hint = "/resume lists the conversations there are."
-                self.bus.emit(Notice("warning", f"No conversation {self.wanted!r}; this is a new one.", hint))
+            hint = "/resume lists the conversations there are."
+            missed = Notice("warning", f"No conversation {self.wanted!r}; this is a new one.", hint)
         if row is not None and not self._take(row.id):
             text = f"The conversation {row.title or row.id!r} is open in another window; this is a new one."
-            self.bus.emit(Notice("warning", text, "Go on there, or close it there and open it here with /resume."))
+            missed = Notice("warning", text, "Go on there, or close it there and open it here with /resume.")
             row = None
         await self._open(row)
+        if row is None and missed is not None:
+            self.bus.emit(missed)  # after the opening, which clears the screen
 
     async def open(self, conversation_id: str | None) -> None:
         """Open a conversation by id, None: a new one. Raises `StoreError` when there is none of that id."""

@@ -11,7 +11,7 @@ from marextui.context.entries import MessageAdded, TurnOpened
 from marextui.context.messages import Message, ToolCall
 from marextui.context.validate import INTERRUPTED_RESULT
 from marextui.engine.api import LATEST
-from marextui.engine.events import Notice, TurnFinished
+from marextui.engine.events import ConversationOpened, Notice, TurnFinished
 from marextui.engine.ports import RandomIds
 from marextui.models.types import ModelError, TextChunk
 from tests.stubs.engine_rig import Rig, texts
@@ -102,4 +102,15 @@ async def test_after_a_crash_the_notice_offers_a_retry_and_the_retry_works(
     results = [m["content"] for m in r.chat.turns[0].messages if m["role"] == "tool"]
     assert results == list(told)
     assert r.history()[-1].text == "done now"
+    await r.engine.close()
+
+
+@pytest.mark.parametrize("wanted", [LATEST, "c-nothing"])
+async def test_what_cannot_be_resumed_is_said_where_it_can_be_seen(tmp_path: Path, wanted: str) -> None:
+    """After the new conversation is opened: opening clears the screen."""
+    r = await Rig(tmp_path, wanted=wanted).start(connect=False)
+    kinds = [type(e) for e in r.events]
+    (notice,) = r.of(Notice)
+    assert "this is a new one" in notice.text
+    assert kinds.index(Notice) > kinds.index(ConversationOpened)
     await r.engine.close()
