@@ -20,7 +20,8 @@ from marextui.engine.probing import Probing
 from marextui.engine.queue import PromptQueue
 from marextui.engine.state import FREE_DISK, EngineState
 from marextui.engine.toolrun import ToolTally
-from marextui.engine.turn import TurnFailed, TurnRunner
+from marextui.engine.turn import TurnRunner
+from marextui.engine.turn_terms import TurnFailed
 from marextui.engine.undo import undo
 from marextui.models.types import Connection, ModelError
 from marextui.store.database import StoreError

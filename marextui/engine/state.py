@@ -35,7 +35,7 @@ from marextui.engine.project import ProjectDesk, Telling
 from marextui.engine.prompt import BASE_PROMPT, BASE_PROMPT_NO_TOOLS, SystemPart
 from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
-from marextui.engine.turn import ViewListener
+from marextui.engine.turn_terms import ViewListener
 from marextui.engine.usage import UsageBook
 from marextui.models.types import ChatRequest, Connection
 from marextui.store.database import StoreError
@@ -86,7 +86,7 @@ SAVE_FROM = 0.02
 
 @dataclass(slots=True)
 class EngineState:
-    """The parts of a running engine and the figures they agree on. Implements `turn.Host`."""
+    """The parts of a running engine and the figures they agree on. Implements `turn_terms.Host`."""
 
     policy: Policy
     bus: Bus

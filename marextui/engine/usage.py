@@ -12,7 +12,7 @@ from marextui.engine.meter import Reading
 from marextui.engine.ports import Clock
 from marextui.engine.summariser import Cost
 from marextui.engine.toolrun import ToolTally
-from marextui.engine.turn import Totals
+from marextui.engine.turn_terms import Totals
 from marextui.models.types import ModelChoice, Usage
 
 JOURNAL_VERSION = 1
