@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol
 from textual import events, work
 from textual.binding import BindingType
 from textual.driver import Driver
+from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
@@ -18,6 +19,7 @@ from marextui.engine.api import CannotStart, EngineApi
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import ACTIONS, keymap, slash_commands
 from marextui.tui.adapter import Adapter
+from marextui.tui.ascii_only import ASCII_FILTER
 from marextui.tui.commands import CommandApp
 from marextui.tui.glyphs import ASCII, UNICODE
 from marextui.tui.history import PromptHistory
@@ -133,6 +135,11 @@ class MarexApp(CommandApp):
             return
         self.theme = fallback
         self._problems.append(f"There is no theme {wanted!r}; {fallback} is used. /theme lists them.")
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """As Textual's; in ASCII mode what is drawn goes through one more."""
+        filters = super().get_line_filters()
+        return [*filters, ASCII_FILTER] if self.ascii else filters
 
     def get_default_screen(self) -> Screen[None]:
         return self.main

@@ -7,6 +7,7 @@ from textual.app import App
 
 from marextui.engine.api import EngineApi
 from marextui.engine.events import ProbesAnswered
+from marextui.tui.ascii_only import drawn
 
 
 class ContextCommands(App[None], inherit_bindings=False):
@@ -40,7 +41,7 @@ class ContextCommands(App[None], inherit_bindings=False):
         from marextui.tui.screens.viewer import TextViewer
 
         text = preview_text(await self.engine.preview_compaction())
-        await self.push_screen(TextViewer("Preview of a compaction", text))
+        await self.push_screen(TextViewer("Preview of a compaction", drawn(self, text)))
 
     @work(group="dialog")
     async def action_context(self) -> None:
@@ -53,7 +54,7 @@ class ContextCommands(App[None], inherit_bindings=False):
         from marextui.tui.compaction_text import check_text
         from marextui.tui.screens.viewer import TextViewer
 
-        await self.push_screen(TextViewer("Context check", check_text(await self.engine.context_check())))
+        await self.push_screen(TextViewer("Context check", drawn(self, check_text(await self.engine.context_check()))))
 
     def action_probe(self) -> None:
         self.engine.probe()
@@ -63,4 +64,4 @@ class ContextCommands(App[None], inherit_bindings=False):
         from marextui.tui.compaction_text import probe_text
         from marextui.tui.screens.viewer import TextViewer
 
-        self.push_screen(TextViewer("What the model remembers", probe_text(answers), language="diff"))
+        self.push_screen(TextViewer("What the model remembers", drawn(self, probe_text(answers)), language="diff"))

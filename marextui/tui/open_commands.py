@@ -12,6 +12,7 @@ from textual.app import App
 
 from marextui.engine.api import EngineApi
 from marextui.tui import formats
+from marextui.tui.ascii_only import drawn
 from marextui.tui.items import CompactionItem, Item, ReductionItem, ToolItem
 from marextui.tui.main_screen import MainScreen
 from marextui.tui.ports import Ports
@@ -43,7 +44,7 @@ class OpenCommands(App[None], inherit_bindings=False):
         elif isinstance(item, CompactionItem) and item.entry is not None:
             diff = await self.engine.compaction_diff(item.entry.cycle)
             if diff is not None:
-                text, language = diff_text(diff), "diff"
+                text, language = drawn(self, diff_text(diff)), "diff"
         if how == "editor":
             outcome = await self.ports.editor.edit(text)
             problem = outcome.problem

@@ -10,6 +10,7 @@ from textual.reactive import Reactive
 from textual.widgets import Static
 
 from marextui.tui import formats
+from marextui.tui.ascii_only import said
 from marextui.tui.glyphs import glyphs_of
 from marextui.tui.items import AssistantItem
 from marextui.tui.panes.cards import DIM, Block, KeyLabel, fold_glyph
@@ -28,7 +29,7 @@ class ReasoningLine(Static):
         count = formats.chars(len(text))
         state = "thinking" if item.streaming and not item.text else "reasoning"
         head = Content.styled(f"{mark} {state} {glyphs.dot} {count}", DIM)
-        body = plain(text.strip()).stylize(DIM) if expanded else None
+        body = said(plain(text.strip()).stylize(DIM)) if expanded else None
         self.update(head if body is None else Content("\n").join([head, body]))
 
 

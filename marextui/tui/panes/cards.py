@@ -12,6 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from marextui.tui import formats
+from marextui.tui.ascii_only import said
 from marextui.tui.glyphs import glyphs_of
 from marextui.tui.items import (
     AssistantItem,
@@ -151,7 +152,7 @@ class Card(Static, Block):
 
 
 def _body_line(text: str, diff: bool) -> Content:
-    shown = plain(text[:LINE_CHARS])
+    shown = said(plain(text[:LINE_CHARS]))
     if diff and text[:1] == "+":
         return shown.stylize("$text-success")
     if diff and text[:1] == "-":
@@ -165,7 +166,7 @@ class UserCard(Card):
     def build(self) -> Content:
         if is_long(self.item):
             return Content("\n").join(self.cut_lines(self.item.text, LONG_HEAD, LONG_TAIL))
-        return plain(self.item.text)
+        return said(plain(self.item.text))
 
 
 class ToolCard(Card):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from textual import events
 from textual.binding import BindingType
+from textual.filter import LineFilter
 from textual.message import Message
 from textual.widgets import TextArea
 
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import OWN_ACTIONS
+from marextui.tui.ascii_only import unfiltered
 
 
 class Owner(Protocol):
@@ -48,6 +51,9 @@ class Draft(TextArea):
         )
         self.cursor_blink = False
         self._owner = owner
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return unfiltered(super().get_line_filters())
 
     async def _on_key(self, event: events.Key) -> None:
         self.post_message(self.Typed())

@@ -10,6 +10,7 @@ from typing import Any
 from rich.segment import Segment
 from textual import events, work
 from textual.content import Content
+from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -19,6 +20,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from marextui.context.sanitise import StreamSanitiser, sanitise
+from marextui.tui.ascii_only import unfiltered
 from marextui.tui.glyphs import glyphs_of
 from marextui.tui.markdown.highlighting import Highlighter, coloured
 from marextui.tui.markdown.lines import Line, Piece
@@ -151,6 +153,10 @@ class MarkdownView(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._lay_out(width)
         return self._starts[-1]
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What it draws besides the words is ASCII already where it has to be (`tui.markdown.parsing`)."""
+        return unfiltered(super().get_line_filters())
 
     # --- drawing ---------------------------------------------------------------------------------------------------
     def notify_style_update(self) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from marextui.tui.ascii_only import unfiltered
 from marextui.tui.glyphs import glyphs_of
 from marextui.tui.screens.line_index import LineIndex
 
@@ -136,6 +139,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._lay_out()
 
     # --- drawing
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return unfiltered(super().get_line_filters())
 
     def render_line(self, y: int) -> Strip:
         self.rendered += 1

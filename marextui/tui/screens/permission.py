@@ -23,6 +23,7 @@ from textual.widgets import Input, OptionList, Static
 from marextui.engine.api import Answer
 from marextui.engine.events import PermissionAsked
 from marextui.tui.action_types import bindings_for
+from marextui.tui.ascii_only import said
 from marextui.tui.pane_actions import PANE_ACTIONS
 from marextui.tui.ports import Clock, ports_of
 from marextui.tui.screens.lines import LineView
@@ -248,7 +249,7 @@ class PermissionDock(Vertical):
         view.set_text(_without_gaps(reveal(shown)), language="diff" if request.diff else "")
         answers = self.query_one(_Answers)
         answers.clear_options()
-        scope = Content.assemble(": ", line(reveal(request.scope), 160)) if request.scope else Content("")
+        scope = Content.assemble(": ", said(line(reveal(request.scope), 160))) if request.scope else Content("")
         answers.add_options(
             [
                 Content("1  Allow once"),
@@ -276,7 +277,7 @@ class PermissionDock(Vertical):
             f"{count}: ",
             line(request.tool, 40),
             f" {_WANTS[request.kind]}: ",
-            line(reveal(request.title), 200),
+            said(line(reveal(request.title), 200)),
         )
         self.query_one("#permission-head", Static).update(head)
         lines = self.query_one(LineView).index.lines
