@@ -19,9 +19,8 @@ from marextui.engine.api import CannotStart, EngineApi
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import ACTIONS, keymap, slash_commands
 from marextui.tui.adapter import Adapter
-from marextui.tui.ascii_only import ASCII_FILTER
 from marextui.tui.commands import CommandApp
-from marextui.tui.glyphs import ASCII, UNICODE
+from marextui.tui.glyphs import ASCII, ASCII_FILTER, UNICODE
 from marextui.tui.history import PromptHistory
 from marextui.tui.items import AssistantItem
 from marextui.tui.keyrouting import KeyRouter
@@ -236,7 +235,7 @@ class MarexApp(CommandApp):
 
     def keep_unsent(self) -> None:
         """Queued messages and the draft survive the end of the app, however it ends."""
-        texts = [*(p.text for p in self.model.queue), self.main.composer.full_text]
+        texts = [*(p.text for p in self.model.queue), self.main.composer.own_text]
         try:
             self.unsent.keep([t for t in texts if t.strip()])
         except OSError as error:

@@ -7,7 +7,7 @@ from textual.app import App
 
 from marextui.engine.api import EngineApi
 from marextui.engine.events import ProbesAnswered
-from marextui.tui.ascii_only import drawn
+from marextui.tui.glyphs import drawn
 
 
 class ContextCommands(App[None], inherit_bindings=False):

@@ -28,7 +28,6 @@ from marextui.tui.panes.statusline import KeyBar, StatusLine
 from marextui.tui.screens.permission import PermissionDock
 from marextui.tui.screens.search import SearchBar
 from marextui.tui.status import Status
-from marextui.tui.toasts import ToastRoom
 from marextui.tui.viewmodel import ViewModel
 
 WIDE = 100
@@ -149,14 +148,16 @@ class MainScreen(Screen[None]):
         self._lay_out(self.app.size.width)
         self.to_draft()
         self.post_message(self.Ready())
-        below = (self.search, self.queue, self.dock, self.composer, self.composer.popup)
-        ToastRoom(self, below, (self.tabs, self.gauge_line), lambda: 0 if self.narrow else self.side.size.width)
         self.call_after_refresh(self._mount_hidden)
 
     async def _mount_hidden(self) -> None:
         """What is not seen at first is made behind the first paint."""
+        from marextui.tui.toasts import ToastRoom
+
         await self.mount(self.search, before=self.queue)
         await self.mount(self.dock, after=self.queue)
+        below = (self.search, self.queue, self.dock, self.composer, self.composer.popup)
+        ToastRoom(self, below, (self.tabs, self.gauge_line), lambda: 0 if self.narrow else self.side.size.width)
 
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out(event.size.width)

@@ -12,7 +12,7 @@ from textual.app import App
 
 from marextui.engine.api import EngineApi
 from marextui.tui import formats
-from marextui.tui.ascii_only import drawn
+from marextui.tui.glyphs import drawn
 from marextui.tui.items import CompactionItem, Item, ReductionItem, ToolItem
 from marextui.tui.main_screen import MainScreen
 from marextui.tui.ports import Ports

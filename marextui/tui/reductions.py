@@ -2,56 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable
 
+from marextui.context import entries as log
 from marextui.engine import events as ev
 from marextui.tui.items import AsideRow, ReductionItem
 
-if TYPE_CHECKING:
-    from marextui.context import entries as log
 
-Ref: TypeAlias = "log.OmissionRef | log.InputRef | log.ShortenedRef"
-Title = Callable[[str, int], str]
-"""(message id, number of the call or -1) to what people know that text as; "" when it is not loaded."""
+def item_of(change: ev.OutputsReplaced | ev.ViewReduced | log.Entry, key: str) -> ReductionItem | None:
+    """The block for a rewrite that happens now, or as the log tells it.
 
-
-def from_event(event: ev.OutputsReplaced | ev.ViewReduced, key: str) -> ReductionItem:
-    """The block for a rewrite that happens now."""
-    if isinstance(event, ev.OutputsReplaced):
-        return _item(key, event.why, event.refs, event.tokens_freed)
-    return _item(key, event.kind, event.refs, event.tokens_freed)
-
-
-def from_entry(
-    entry: log.OutputsOmitted | log.InputsOmitted | log.TextsShortened | log.ReasoningDropped, key: str
-) -> ReductionItem | None:
-    """The block for a rewrite as the log tells it. None for an output capped at birth: its card shows it."""
-    from marextui.context import entries as log  # there is nothing to read at the first paint
-
-    match entry:
+    None for an output capped at birth, which its own card shows, and for what is no rewrite.
+    """
+    match change:
+        case ev.OutputsReplaced():
+            return _item(key, change.why, change.refs, change.tokens_freed)
+        case ev.ViewReduced():
+            return _item(key, change.kind, change.refs, change.tokens_freed)
         case log.OutputsOmitted():
-            return _item(key, entry.why, entry.refs, entry.freed)
+            return _item(key, change.why, change.refs, change.freed)
         case log.InputsOmitted():
-            return _item(key, "inputs", entry.refs, entry.freed)
+            return _item(key, "inputs", change.refs, change.freed)
         case log.TextsShortened():
-            stored = tuple(r for r in entry.refs if r.omission_id)
-            return _item(key, "texts", stored, entry.freed) if stored else None
+            stored = tuple(r for r in change.refs if r.omission_id)
+            return _item(key, "texts", stored, change.freed) if stored else None
         case log.ReasoningDropped():
-            return _item(key, "reasoning", (), entry.freed)
+            return _item(key, "reasoning", (), change.freed)
+        case _:
+            return None
 
 
-def _item(key: str, why: str, refs: Iterable[Ref], freed: int) -> ReductionItem:
-    rows = [AsideRow(r.omission_id, r.chars, r.message_id, getattr(r, "call", -1)) for r in refs]
+def _item(
+    key: str, why: str, refs: Iterable[log.OmissionRef | log.InputRef | log.ShortenedRef], freed: int
+) -> ReductionItem:
+    rows = [AsideRow(r.omission_id, r.chars, r.message_id, r.call if isinstance(r, log.InputRef) else -1) for r in refs]
     return ReductionItem(key=key, why=why, rows=rows, freed=freed)
-
-
-def name_rows(item: ReductionItem, title: Title) -> None:
-    """Give the rows the titles that are known by now."""
-    for row in item.rows:
-        if not row.title and (found := title(row.message_id, row.call)):
-            row.title = found
-            item.version += 1
 
 
 _WORDS: dict[str, tuple[str, str]] = {

@@ -11,7 +11,8 @@ from pathlib import Path
 class Unsent:
     """One small private file a conversation; none while nothing waits. `folder` None keeps nothing.
 
-    Only the texts of `open` onwards are kept: what an earlier run left is read first and never written over.
+    The file is without secrets (I10): what comes back has placeholders in their place, in sight in the draft. Only the
+    texts of `open` onwards are kept: what an earlier run left is read first and never written over.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -47,6 +48,8 @@ class Unsent:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         new = self._file.with_suffix(".new")
+        from marextui.context.redaction import redact  # its many patterns are compiled when there is a text to clean
+
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(wanted)
+            file.write(json.dumps([redact(t) for t in texts]))
         new.replace(self._file)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 from marextui.engine import events as ev
 from marextui.engine.api import HistoryPage
-from marextui.tui import reductions
 from marextui.tui.compaction_items import Later
 from marextui.tui.items import (
     AssistantItem,
@@ -145,7 +144,7 @@ class ViewModel:
                 self._later.checked(event.entry, self.items)
                 return {"items"}
             case ev.OutputsReplaced() | ev.ViewReduced():
-                self._reduced(reductions.from_event(event, self._fresh("reduction")))
+                self._reduced(event, self._fresh("reduction"))
                 return {"items"}
             case ev.OmissionStored():
                 if event.info.message_id in self._tool_messages:
@@ -287,15 +286,25 @@ class ViewModel:
         item.version += 1
         return item
 
-    def _reduced(self, item: ReductionItem | None) -> None:
+    def _reduced(self, change: ev.OutputsReplaced | ev.ViewReduced | log.Entry, key: str) -> None:
+        from marextui.tui import reductions  # the first paint shows none
+
+        item = reductions.item_of(change, key)
         if item is None:
             return
         for row in item.rows:
             card = self._link(row.message_id, row.omission_id) if item.why in _WHOLE_OUTPUTS else None
             if card is not None:
                 card.omitted = True
-        reductions.name_rows(item, self._title_of)
+        self._name_rows(item)
         self._add(item)
+
+    def _name_rows(self, item: ReductionItem) -> None:
+        """Give the rows the titles that are known by now."""
+        for row in item.rows:
+            if not row.title and (found := self._title_of(row.message_id, row.call)):
+                row.title = found
+                item.version += 1
 
     def _title_of(self, message_id: str, call: int) -> str:
         """What a text that was put aside is known as on the screen; "" when its message is not loaded."""
@@ -355,7 +364,7 @@ class ViewModel:
         self._by_key.update({i.key: i for i in fresh})
         for item in self.items:
             if isinstance(item, ReductionItem):
-                reductions.name_rows(item, self._title_of)
+                self._name_rows(item)
         self.first_seq, self.more = page.first_seq, page.more
         return len(fresh)
 
@@ -367,7 +376,7 @@ class ViewModel:
             case log.MessageAdded():
                 self._message(entry.message)
             case log.OutputsOmitted() | log.InputsOmitted() | log.TextsShortened() | log.ReasoningDropped():
-                self._reduced(reductions.from_entry(entry, f"reduction-{record.seq}"))
+                self._reduced(entry, f"reduction-{record.seq}")
             case log.CompactionCommitted():
                 self._add(
                     CompactionItem(key=f"compaction-{record.seq}", trigger=entry.trigger, state="done", entry=entry)

@@ -11,7 +11,7 @@ from marextui.context.entries import OmissionRef
 from marextui.context.messages import Message, ToolCall
 from marextui.engine import events as ev
 from marextui.tui.app import MarexApp
-from marextui.tui.ascii_only import TABLE, to_ascii
+from marextui.tui.glyphs import TABLE, to_ascii
 from marextui.tui.panes.cards import Card
 from tests.stubs.fake_engine import FakeEngine
 from tests.stubs.frames import frame

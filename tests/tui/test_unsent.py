@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -46,6 +48,30 @@ async def test_queued_messages_and_the_draft_come_back(tmp_path: Path) -> None:
         app.main.composer.set_text("")
         app.keep_unsent()
         assert not (tmp_path / "c1.json").exists()
+
+
+def test_the_disk_gets_no_secret_of_it(tmp_path: Path) -> None:
+    """I10: what comes back has a placeholder where the key stood, in sight in the draft."""
+    unsent = Unsent(tmp_path)
+    asyncio.run(unsent.open("c1"))
+    unsent.keep(["use OPENAI_API_KEY=sk-proj-Zm9vYmFyYmF6cXV4Zm9vYmFy0123456789"])
+    assert "sk-proj" not in (tmp_path / "c1.json").read_text()
+    [left] = asyncio.run(Unsent(tmp_path).open("c1"))
+    assert left.startswith("use OPENAI_API_KEY=[redacted:")
+
+
+async def test_the_draft_is_kept_while_a_queued_message_is_edited(tmp_path: Path) -> None:
+    engine = FakeEngine(busy=True)
+    app = make_app(engine)
+    app.unsent = Unsent(tmp_path)
+    async with app.run_test() as pilot:
+        engine.emit(OPENED)
+        await settled(pilot)
+        await pilot.press(*"first", "enter", *"my draft", "f7", "!")
+        await settled(pilot)
+        assert app.main.composer.text == "first!"
+        app.keep_unsent()
+        assert json.loads((tmp_path / "c1.json").read_text()) == ["first", "my draft"]
 
 
 async def test_blank_lines_hide_nothing_of_a_command_and_pgdn_scrolls_it_from_the_composer() -> None:

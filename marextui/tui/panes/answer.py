@@ -10,8 +10,7 @@ from textual.reactive import Reactive
 from textual.widgets import Static
 
 from marextui.tui import formats
-from marextui.tui.ascii_only import said
-from marextui.tui.glyphs import glyphs_of
+from marextui.tui.glyphs import glyphs_of, said
 from marextui.tui.items import AssistantItem
 from marextui.tui.panes.cards import DIM, Block, KeyLabel, fold_glyph
 from marextui.tui.panes.markdown import MarkdownView

@@ -12,8 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from marextui.tui import formats
-from marextui.tui.ascii_only import said
-from marextui.tui.glyphs import glyphs_of
+from marextui.tui.glyphs import glyphs_of, said
 from marextui.tui.items import (
     AssistantItem,
     CompactionItem,
@@ -26,7 +25,6 @@ from marextui.tui.items import (
     ordered_sections,
     told,
 )
-from marextui.tui.reductions import headline
 from marextui.tui.text import line, plain
 from marextui.tui.windowing import is_long
 
@@ -268,6 +266,7 @@ class ReductionCard(Card):
 
     def build(self) -> Content:
         from marextui.context.omission import ID_PATTERN
+        from marextui.tui.reductions import headline
 
         item = self.item
         glyphs = glyphs_of(self.app)

@@ -1,9 +1,12 @@
-"""The composer: where a message is written. The draft survives everything (cases 34 to 36)."""
+"""The composer: where a message is written. The draft survives everything (cases 34 to 36).
+
+What reads a draft (commands, file names) is imported when there is one: nobody waits for it at the start.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -11,12 +14,14 @@ from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
 from marextui.engine.events import QueuedPrompt
-from marextui.tui import completion, slash
 from marextui.tui.action_types import Action
 from marextui.tui.history import PromptHistory
 from marextui.tui.panes.draft import Draft
 from marextui.tui.panes.popup import CompletionPopup, Kind
 from marextui.tui.pastes import Pastes
+
+if TYPE_CHECKING:
+    from marextui.tui import slash
 
 HEIGHTS = (3, 6, 10)
 """Rows of the draft: it grows in steps, so that most new lines do not lay out the conversation anew (case 2)."""
@@ -100,6 +105,11 @@ class Composer(Vertical):
         """The draft with its pastes expanded."""
         return self._pastes.expanded(self.draft.text)
 
+    @property
+    def own_text(self) -> str:
+        """What is written and not sent, also while a queued message stands in its place."""
+        return self.full_text if self.queued is None else self._pastes.expanded(self._stash)
+
     def set_text(self, text: str) -> None:
         """Replace the draft, a very long text by a placeholder; undo brings the old one back."""
         self.draft.replace_all(self._pastes.held(text))
@@ -152,6 +162,8 @@ class Composer(Vertical):
         self._send()
 
     def _send(self) -> None:
+        from marextui.tui import slash
+
         text = self.full_text.rstrip()
         if not text.strip():
             return
@@ -224,6 +236,8 @@ class Composer(Vertical):
         self._offer()
 
     def _offer(self) -> None:
+        from marextui.tui import completion, slash
+
         typed = self.draft.text
         commands = slash.completions(typed, self._commands) if len(typed) < 200 else []
         if commands:
@@ -242,6 +256,8 @@ class Composer(Vertical):
 
     async def _look_for_files(self) -> None:
         """A project may be large: beside everything else, so that neither typing nor Enter waits for it."""
+        from marextui.tui import completion
+
         files = tuple(f for f in await self._load_files() if completion.offered(f))
         if files != self._files:
             self._files = files
@@ -277,6 +293,8 @@ class Composer(Vertical):
 
     def _completed(self, path: str) -> str:
         """The line up to the cursor with its `@` word completed to `path`."""
+        from marextui.tui import completion
+
         return completion.with_file(self.draft.before_cursor, path)
 
     def take_completion(self) -> bool:

@@ -13,7 +13,7 @@ from textual.widgets import TextArea
 
 from marextui.tui.action_types import bindings_for
 from marextui.tui.actions import OWN_ACTIONS
-from marextui.tui.ascii_only import unfiltered
+from marextui.tui.glyphs import unfiltered
 
 
 class Owner(Protocol):

@@ -20,8 +20,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from marextui.context.sanitise import StreamSanitiser, sanitise
-from marextui.tui.ascii_only import unfiltered
-from marextui.tui.glyphs import glyphs_of
+from marextui.tui.glyphs import glyphs_of, unfiltered
 from marextui.tui.markdown.highlighting import Highlighter, coloured
 from marextui.tui.markdown.lines import Line, Piece
 from marextui.tui.markdown.parsing import document, parse

@@ -15,8 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from marextui.tui.ascii_only import unfiltered
-from marextui.tui.glyphs import glyphs_of
+from marextui.tui.glyphs import glyphs_of, unfiltered
 from marextui.tui.screens.line_index import LineIndex
 
 SEARCH_SLICE = 500_000

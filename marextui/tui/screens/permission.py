@@ -23,7 +23,7 @@ from textual.widgets import Input, OptionList, Static
 from marextui.engine.api import Answer
 from marextui.engine.events import PermissionAsked
 from marextui.tui.action_types import bindings_for
-from marextui.tui.ascii_only import said
+from marextui.tui.glyphs import said
 from marextui.tui.pane_actions import PANE_ACTIONS
 from marextui.tui.ports import Clock, ports_of
 from marextui.tui.screens.lines import LineView
