@@ -69,26 +69,28 @@ class Archive:
             text = f"The conversation {row.title or row.id!r} is open in another window; this is a new one."
             missed = Notice("warning", text, "Go on there, or close it there and open it here with /resume.")
             row = None
-        await self._open(row)
+        await self.open(row)
         if row is None and missed is not None:
             self.bus.emit(missed)  # after the opening, which clears the screen
 
-    async def open(self, conversation_id: str | None) -> None:
-        """Open a conversation by id, None: a new one. Raises `StoreError` when there is none of that id."""
-        row = None
-        if conversation_id is not None:
-            row = await self.store.find(conversation_id)
-            if row is None:
-                raise StoreError(f"there is no conversation {conversation_id!r}")
-            if not self._take(row.id):
-                raise StoreError("it is open in another window; go on there, or close it there first")
-        await self._open(row)
+    async def find(self, conversation_id: str) -> ConversationRow:
+        """The conversation of that id or unique beginning of one. Raises `StoreError` when there is none."""
+        row = await self.store.find(conversation_id)
+        if row is None:
+            raise StoreError(f"there is no conversation {conversation_id!r}")
+        return row
+
+    def claim(self, row: ConversationRow) -> None:
+        """Keep other windows out of the conversation that is to be opened. Raises `StoreError` when one is in it."""
+        if not self._take(row.id):
+            raise StoreError("it is open in another window; go on there, or close it there first")
 
     def _take(self, conversation_id: str) -> bool:
         """Whether the conversation is ours alone: two programs that write one conversation spoil it for each other."""
         return self.opened is None or self.opened.take(conversation_id)
 
-    async def _open(self, row: ConversationRow | None) -> None:
+    async def open(self, row: ConversationRow | None) -> None:
+        """Open a conversation that was claimed, None: a new one. Raises `StoreError`."""
         records: tuple[Record, ...] = ()
         if row is None:
             conversation_id, title = self.ids.new("c"), ""

@@ -237,13 +237,23 @@ class Engine:
     # -- conversations -----------------------------------------------------------------------------------------------
 
     async def open_conversation(self, conversation_id: str | None) -> None:
-        self._asked.clear()  # what was asked for belongs to the conversation that is left
-        await self._stop_activity()
+        archive = self.state.archive
         try:
-            await self.state.archive.open(conversation_id)
+            row = None if conversation_id is None else await archive.find(conversation_id)
+            if row is not None and row.id == self.session.id:
+                self.state.bus.emit(Notice("info", "This conversation is open already."))
+                return
+            if row is not None:
+                archive.claim(row)
+            self._asked.clear()  # what was asked for belongs to the conversation that is left
+            await self._stop_activity()
+            await archive.open(row)
         except StoreError as problem:
             self.state.bus.emit(Notice("error", f"The conversation could not be opened: {problem}"))
             return
+        if len(self._queue):  # written for the conversation that is left: not sent unless a person wants it so
+            self._queue.paused = True
+            self._queue.announce()
         await self.state.opened()
 
     async def rename(self, title: str) -> None:

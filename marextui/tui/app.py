@@ -225,6 +225,7 @@ class MarexApp(CommandApp):
     # --- messages of the panes -------------------------------------------------------------------------------------
     async def on_main_screen_opened(self) -> None:
         await self.adapter.load_tail()
+        self.unsent.move_on()
         left = await self.unsent.open(self.model.conversation_id)
         if left:
             self.main.composer.put_before("\n\n".join(left))

@@ -253,7 +253,7 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
 
     @work(group="dialog")
     async def action_new(self) -> None:
-        await self.engine.open_conversation(None)
+        await self._go_to(None)
 
     @work(group="dialog")
     async def action_resume(self, argument: str = "") -> None:
@@ -264,7 +264,18 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
             rows = await self.engine.conversations()
             chosen = await self.push_screen_wait(ConversationPicker(rows, self.engine.conversations))
         if chosen:
-            await self.engine.open_conversation(chosen)
+            await self._go_to(chosen)
+
+    async def _go_to(self, conversation_id: str | None) -> None:
+        """Open another conversation; what was queued for the one that is left goes back into the draft."""
+        left = self.model.conversation_id
+        await self.engine.open_conversation(conversation_id)
+        if self.model.conversation_id == left:
+            return
+        dropped = [d.text for q in self.model.queue if (d := self.engine.drop_queued(q.id)) is not None]
+        if dropped:
+            self.main.composer.put_before("\n\n".join(dropped))
+            self.notify("What was queued in the other conversation is in the draft; it was not sent.")
 
     @work(group="dialog")
     async def action_rename(self, argument: str = "") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -32,6 +33,11 @@ class Unsent:
         except (OSError, ValueError):
             return []
         return [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
+
+    def move_on(self) -> None:
+        """Another conversation is shown: the draft has gone along, and is kept with that one."""
+        with suppress(OSError):  # then it comes back once more with the former one
+            self.keep([])
 
     def close(self) -> None:
         """Leave the file as it is from now on."""

@@ -297,6 +297,8 @@ class FakeEngine:
             self.records = []
         self.conversation_id = conversation_id or "c-new"
         self.emit(ConversationOpened(self.conversation_id, "", bool(self.records), len(self.records)))
+        if self.queue:
+            self.emit(QueueChanged(tuple(self.queue)))
 
     async def rename(self, title: str) -> None:
         self.commands.append(("rename", title))

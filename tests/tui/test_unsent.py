@@ -74,6 +74,23 @@ async def test_the_draft_is_kept_while_a_queued_message_is_edited(tmp_path: Path
         assert json.loads((tmp_path / "c1.json").read_text()) == ["first", "my draft"]
 
 
+async def test_queued_messages_go_into_the_draft_when_another_conversation_is_opened(tmp_path: Path) -> None:
+    engine = FakeEngine(busy=True)
+    app = make_app(engine)
+    app.unsent = Unsent(tmp_path)
+    async with app.run_test() as pilot:
+        engine.emit(OPENED)
+        await settled(pilot)
+        await pilot.press(*"one", "enter", *"two", "enter", *"draft")
+        app.action_new()
+        await settled(pilot)
+        assert app.main.composer.text == "one\n\ntwo\ndraft"
+        assert engine.queue == []
+        app.keep_unsent()
+        assert not (tmp_path / "c1.json").exists(), "it went along"
+        assert "two" in (tmp_path / "c-new.json").read_text()
+
+
 async def test_blank_lines_hide_nothing_of_a_command_and_pgdn_scrolls_it_from_the_composer() -> None:
     engine, ports = FakeEngine(), FakePorts()
     app = make_app(engine, ports)
