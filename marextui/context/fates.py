@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from marextui.context.fold import Conversation, summary_pair, summary_text
+from marextui.context.fold import Conversation, compaction_pair
 from marextui.context.messages import ImagePart, Message
 
 Fate = Literal["kept", "condensed", "omitted", "superseded"]
@@ -62,10 +62,7 @@ def fates(before: Conversation, cut: int, count: Count) -> tuple[FateRow, ...]:
     shown = before.shown()
     if before.compactions:
         last = before.compactions[-1]
-        rows += [
-            FateRow(m.id, m.role, headline(m), count(m), "superseded")
-            for m in summary_pair(summary_text(last), last.cycle)
-        ]
+        rows += [FateRow(m.id, m.role, headline(m), count(m), "superseded") for m in compaction_pair(last)]
     repeated = _repeated(before, shown, cut)
     pending = before.pending()
     if pending is not None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from marextui.context.entries import (
@@ -27,9 +28,11 @@ from marextui.context.entries import (
     TurnOpened,
     UsageMeasured,
 )
+from marextui.context.language import detect_language
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import ImagePart, Message, Part, TextPart, ToolCall, canonical_json
 from marextui.context.omission import head_tail, marker, unstored_marker
+from marextui.context.phrases import noted
 from marextui.context.project_block import prefixed
 from marextui.context.project_entries import (
     ContextUpdated,
@@ -41,9 +44,6 @@ from marextui.context.project_entries import (
 )
 from marextui.context.summary import render_summary
 from marextui.context.validate import repair
-
-SUMMARY_ACKNOWLEDGEMENT = "Noted as the record of our earlier conversation; I continue from there."
-"""The assistant half of a summary pair: it keeps user and assistant alternating on strict templates (B6, case 22)."""
 
 AnyRef = OmissionRef | InputRef | ShortenedRef
 
@@ -289,7 +289,7 @@ class Conversation:
         start, compaction = self._cut()
         view: list[Message] = []
         if compaction is not None:
-            view.extend(summary_pair(summary_text(compaction), compaction.cycle))
+            view.extend(compaction_pair(compaction))
             pending = self.pending()
             if pending is not None:
                 view.append(pending)
@@ -415,12 +415,25 @@ def summary_text(compaction: CompactionCommitted) -> str:
     return "\n\n".join(t for t in (render_summary(compaction.summary), compaction.beside) if t)
 
 
-def summary_pair(text: str, cycle: int) -> tuple[Message, Message]:
+def compaction_pair(compaction: CompactionCommitted) -> tuple[Message, Message]:
+    """The summary pair of a compaction, in the language of what its user wanted (I11, case 125)."""
+    sections = compaction.summary.sections
+    wanted = "\n".join(item.text for section in sections[:1] for item in section.items)
+    everything = "\n".join(item.text for section in sections for item in section.items)
+    return summary_pair(summary_text(compaction), compaction.cycle, _language(wanted) or _language(everything))
+
+
+_language = lru_cache(maxsize=64)(detect_language)
+"""Remembered: a view is made anew after every entry of the log."""
+
+
+def summary_pair(text: str, cycle: int, language: str = "") -> tuple[Message, Message]:
     """The user + assistant pair that stands for everything before the cut (M13, B6).
 
-    Ids depend on `cycle` only. The marker stands alone on the first line, so that the pair is recognised by prefix.
+    Ids depend on `cycle` only. The marker stands alone on the first line, so that the pair is recognised by prefix. The
+    assistant half keeps user and assistant alternating on strict templates (case 22); it speaks `language`.
     """
     return (
         Message(f"summary-{cycle}", "user", f"{SUMMARY_MARK}\n{text}", origin="summary"),
-        Message(f"summary-{cycle}-ack", "assistant", SUMMARY_ACKNOWLEDGEMENT, origin="summary"),
+        Message(f"summary-{cycle}-ack", "assistant", noted(language), origin="summary"),
     )

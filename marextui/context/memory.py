@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from marextui.context.entries import Summary, SummaryItem
+from marextui.context.policy_outcomes import is_policy_outcome
 from marextui.context.redaction import redact
 from marextui.context.section_titles import canonical_title
 
@@ -268,19 +269,6 @@ def _first_lines(block: str, limit: int) -> str:
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
-_POLICY = re.compile(
-    r"\b(?:access|permission|tool|command|request|read|write|edit|approval|network|sandbox)\w*\b.{0,40}?"
-    r"\b(?:blocked|denied|refused|rejected|forbidden|prohibited|not (?:allowed|permitted|granted)|disallowed)"
-    r"|\b(?:blocked|denied|refused|forbidden|not allowed|not permitted)\b.{0,30}?"
-    r"\b(?:access|permission|by (?:the )?(?:user|policy|sandbox))"
-    r"|\b(?:cannot|can['’]?t|could not|couldn['’]t|unable to|not able to|no permission to|not allowed to)\s+"
-    r"(?:read|write|access|open|run|execute|edit|reach|connect|use the)\b"
-    r"|\bread-only (?:sandbox|file ?system|mode)\b|\bplan mode\b"
-    r"|\b(?:user|permission)s? (?:has )?(?:approved|granted)\b"
-    r"|\b(?:accès|permission|commande|outil)\b.{0,40}?\b(?:bloqué|refusé|interdit)e?"
-    r"|\b(?:impossible|incapable|interdit) d(?:e |['’])(?:lire|écrire|accéder|ouvrir|lancer|exécuter)",
-    re.IGNORECASE,
-)
 _LABELS = {
     "session intent": "Intent",
     "decisions made": "Decision",
@@ -291,11 +279,24 @@ _LABELS = {
 
 def admissible(fact: str) -> bool:
     """False for nothing, and for outcomes of permissions: they would outlive the policy that made them (case 130)."""
-    return bool(fact.strip()) and not _POLICY.search(fact)
+    return bool(fact.strip()) and not is_policy_outcome(fact)
+
+
+def durable_items(folded: Summary) -> tuple[SummaryItem, ...]:
+    """Of the items folded out of a summary those that still hold and whose section is durable (case 131)."""
+    return tuple(
+        item
+        for section in folded.sections
+        if canonical_title(section.title) in _LABELS
+        for item in section.items
+        if item.status == "active"
+    )
 
 
 def durable_facts(summary: Summary, archived: Sequence[SummaryItem] = ()) -> tuple[str, ...]:
-    """One line for each active intent, decision and file of `summary`, and each item folded out of it (M32, P10).
+    """One line for each active intent, decision and file of `summary`, and each of `archived` (M32, P10).
+
+    `archived` are what `durable_items` finds among the items folded out of it.
 
     Secrets are redacted. Outcomes of permissions ("access blocked", "cannot read X") are left out: they would outlive
     the policy that made them (case 130). State and next steps belong to the conversation and are not durable.

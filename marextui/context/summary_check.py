@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
+from marextui.context.facts import error_lines
 from marextui.context.folding import NOTHING, picked
 from marextui.context.fusion import fit
 from marextui.context.language import detect_language
@@ -156,7 +157,7 @@ def _without_tool_demands(
         (k, n): item
         for k, section in enumerate(summary.sections)
         for n, item in enumerate(section.items)
-        if canonical_title(section.title) in _GUARDED and item.text not in before and item.text not in ours
+        if item.text not in before and item.text not in ours
     }
     words = Provenance(span, before, (item.text for item in guarded.values()))
     dropped: set[tuple[int, int]] = set()
@@ -164,7 +165,13 @@ def _without_tool_demands(
     for (k, n), item in guarded.items():
         reason = ""
         said_by = words.users(item.text)
-        if words.from_tool_alone(item.text):
+        if canonical_title(summary.sections[k].title) not in _GUARDED:
+            # how things are may well be a tool's words; what is to be done may not
+            if words.tools_demand(item.text) and not error_lines(item.text):
+                dropped.add((k, n))
+                problems.append(f"Dropped “{inert(item.text, _SHOWN)}”: a tool's output demands it, not the user.")
+            continue
+        if words.from_tool_alone(item.text) or words.tools_demand(item.text):
             reason = "only a tool's output says so, not the user"
         elif words.invented_attack(item.text):
             reason = "nobody spoke of such an attack"

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from marextui.context.entries import Entry, MessageAdded, NoticeLogged, TurnClosed, TurnEnd, TurnOpened
+from marextui.context.language import detect_language
 from marextui.context.messages import Content, Message
+from marextui.context.phrases import go_on
 from marextui.context.sanitise import one_line
 from marextui.context.triggers import BY_HAND, PHASE, TASK_SHARE, TaskBoundary, Trigger
 from marextui.context.validate import INTERRUPTED_RESULT
@@ -25,8 +27,6 @@ from marextui.engine.turn_terms import TurnFailed
 from marextui.engine.undo import undo
 from marextui.models.types import Connection, ModelError
 from marextui.store.database import StoreError
-
-GO_ON = "Your answer was cut off here by an error. Go on from this point without repeating what you wrote."
 
 
 @dataclass(slots=True)
@@ -122,7 +122,9 @@ class Activities:
             if call.id not in answered
         ]
         if not messages[at].tool_calls:
-            mended.append(Message(self.state.ids.new("m"), "user", GO_ON, origin="repair", turn=turn))
+            asked = "\n".join(m.text for m in messages if m.role == "user" and not m.synthetic)[-2_000:]
+            text = go_on(detect_language(asked))
+            mended.append(Message(self.state.ids.new("m"), "user", text, origin="repair", turn=turn))
         return [MessageAdded(m) for m in mended]
 
     async def turn(self, turn: int, asked: Message | None = None) -> None:

@@ -11,9 +11,9 @@ from marextui.context.beside import beside
 from marextui.context.budget import beside_cap, summary_cap
 from marextui.context.cut import Cut, forced_cut
 from marextui.context.entries import CompactionCommitted, Summary, SummaryItem
-from marextui.context.fold import summary_pair, summary_text
+from marextui.context.fold import compaction_pair, summary_pair
 from marextui.context.folding import fit_tokens, folded_text, in_place, items_of, joined, named
-from marextui.context.memory import MemoryEntry, durable_facts
+from marextui.context.memory import MemoryEntry, durable_facts, durable_items
 from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced, without_refusal
@@ -207,11 +207,11 @@ class Compactor:
             seconds=0.0,
             beside=await self._known_for_certain(session, kept[cut.index].id, plan.beside),
         )
-        pair = summary_pair(summary_text(entry), cycle)
+        pair = compaction_pair(entry)
         after = cut.kept_tokens + session.ledger.messages(pair)
         if after >= reading.used and entry.beside:  # a small conversation: the summary alone may still be shorter
             entry = replace(entry, beside="")
-            pair = summary_pair(summary_text(entry), cycle)
+            pair = compaction_pair(entry)
             after = cut.kept_tokens + session.ledger.messages(pair)
         if after >= reading.used:
             reason = f"the result would not be smaller ({after} of {reading.used} tokens)"
@@ -238,7 +238,7 @@ class Compactor:
             self.last_failure = ""
         self.meter.rewritten()
         self.bus.emit(CompactionFinished(entry))
-        await self._feed(session, checked.summary, items_of(fitted.folded), cycle, plan.dated)
+        await self._feed(session, checked.summary, durable_items(fitted.folded), cycle, plan.dated)
         return True
 
     async def _put_aside(self, session: Session, entry: CompactionCommitted, gone: Summary, plan: _Plan) -> str:
