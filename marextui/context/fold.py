@@ -107,6 +107,7 @@ class Conversation:
         self._measures: list[tuple[UsageMeasured | None, int]] = []  # per compaction: the count it made void
         self._projects: list[ProjectView] = []  # per compaction in force: the project context before it
         self._history: tuple[Message, ...] | None = None
+        self._marks: dict[str, Message] = {}  # changed messages as they are shown, the same object every time
 
     def apply(self, entry: Entry) -> None:
         """Take one more log entry into account.
@@ -199,6 +200,9 @@ class Conversation:
         """The view changed in the middle: what was counted before holds no longer, also not after an undo."""
         if message_id:
             self._changed.add(message_id)
+            self._marks.pop(message_id, None)
+        else:
+            self._marks = {}
         self.measured = None
         self._measures = [(None, 0) for _ in self.compactions]
 
@@ -317,10 +321,15 @@ class Conversation:
 
     def _marked(self, message: Message) -> Message:
         """`message` as the view shows it: markers for what was omitted (M24); itself when nothing of it was."""
-        if message.reasoning and self._index[message.id] < self._bare:
-            message = replace(message, reasoning="")
-        if message.id not in self._changed:
+        bare = bool(message.reasoning) and self._index[message.id] < self._bare
+        if not bare and message.id not in self._changed:
             return message
+        known = self._marks.get(message.id)
+        if known is None:
+            known = self._marks[message.id] = self._with_marks(replace(message, reasoning="") if bare else message)
+        return known
+
+    def _with_marks(self, message: Message) -> Message:
         if message.tool_calls:
             calls = tuple(self._inputs_marked(message.id, i, c) for i, c in enumerate(message.tool_calls))
             message = message if calls == message.tool_calls else replace(message, tool_calls=calls)

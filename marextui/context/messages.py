@@ -72,6 +72,10 @@ class Message:
     origin: Origin = "user"
     turn: int = 0
 
+    def __hash__(self) -> int:
+        """Of the id alone: what is remembered of a message is looked up at every step, for the whole view."""
+        return hash(self.id)
+
     @property
     def text(self) -> str:
         """All text of the content, parts joined by newlines; images and unknown parts contribute nothing."""

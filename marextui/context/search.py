@@ -153,17 +153,25 @@ def query_terms(query: str) -> dict[str, float]:
     return weights
 
 
+_NUMBERED = re.compile(r"\b([^\W\d_]{3,}) +#?(\d+)\b")
 _QUOTED = re.compile(r"[\"“«`']([^\"”»`']{3,200})[\"”»`']")
 
 
 def phrases(query: str) -> list[str]:
-    """What should be found literally: quoted parts, identifiers, and the query itself when it is no question."""
+    """What should be found literally: quoted parts, identifiers, numbered things ("step 12"), and the query itself
+    when it is no question."""
     found = [m.group(1).strip() for m in _QUOTED.finditer(query)]
     found.extend(t for t in (m.group() for m in _TOKEN.finditer(query)) if _is_identifier(t) and len(t) > 2)
+    found.extend(f"{word} {number}" for word, number in _NUMBERED.findall(query))
     whole = query.strip().rstrip("?.! ")
     if "?" not in query and len(whole) > 3 and " " in whole:
         found.append(whole)
     return [p.lower() for p in dict.fromkeys(found) if p]
+
+
+def _literally(phrase: str) -> re.Pattern[str]:
+    """`phrase` as it is, but "step 1" not in "step 12"."""
+    return re.compile(re.escape(phrase) + (r"(?!\d)" if phrase[-1].isdigit() else ""))
 
 
 def _expected(query: str) -> list[re.Pattern[str]]:
@@ -211,7 +219,7 @@ class Index:
         total = len(passages)
         seen = Counter(term for p in passages for term in weights if term in p.terms)
         idf = {t: math.log(1 + (total - n + 0.5) / (n + 0.5)) for t, n in seen.items()}
-        literal, expected = phrases(query), _expected(query)
+        literal, expected = [_literally(p) for p in phrases(query)], _expected(query)
         literal_bonus = 1.5 * math.log(1 + total)
         asked = {t: w for t, w in weights.items() if w > _RELATED_WEIGHT}
         best_possible = sum(w * idf.get(t, 0.0) for t, w in asked.items()) or 1.0
@@ -225,7 +233,7 @@ class Index:
             covered = sum(asked[t] * idf[t] for t, _ in held if t in asked)
             text = self._docs[p.doc].text[p.start : p.end].lower()
             score *= 1 + 0.5 * min(1.0, covered / best_possible)
-            score += sum(literal_bonus for phrase in literal if phrase in text)
+            score += sum(literal_bonus for phrase in literal if phrase.search(text))
             if any(pattern.search(text) for pattern in expected):
                 score *= 1.2
             scored.append((score, p.doc, n))

@@ -159,3 +159,10 @@ def test_deterministic() -> None:
     docs = _conversation()[:200]
     first: tuple[Hit, ...] = search(docs, "configuration of the server")
     assert first == search(docs, "configuration of the server") == Index(docs).search("configuration of the server")
+
+
+def test_a_numbered_thing_is_looked_for_as_a_whole() -> None:
+    """ "step 1" is not "step 12": among near-identical passages the one with that very number is first (P16)."""
+    docs = [Doc(f"m{n}", f"Step {n}: check billing the usual way, with make billing-check.") for n in range(1, 31)]
+    for n in (1, 3, 12, 30):
+        assert search(docs, f"With which make command is billing checked (step {n})?")[0].id == f"m{n}"
