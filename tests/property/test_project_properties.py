@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marextui.context.entries import ContextUpdated, MessageAdded, ProjectSnapshotTaken, decode, encode
+from marextui.context.cut import cut_candidates
+from marextui.context.entries import (
+    CompactionCommitted,
+    CompactionUndone,
+    ContextUpdated,
+    MessageAdded,
+    ProjectHidden,
+    ProjectSnapshotTaken,
+    ReasoningDropped,
+    Summary,
+    decode,
+    encode,
+)
 from marextui.context.fold import Conversation, fold
 from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN, PROJECT_CLOSE
 from marextui.context.messages import ImagePart, Message, TextPart, canonical_json, to_wire
@@ -15,6 +27,7 @@ from marextui.context.project import Keyed, Page, ProjectSources, ProjectState, 
 from marextui.context.project_block import frozen_block, headed, live_block, prefixed
 from marextui.context.project_decision import Moment, decide
 from marextui.context.project_delta import applied, delta_between, update_block, without_update
+from marextui.context.validate import strict_violations
 
 slugs = st.sampled_from(["a", "b", "ci", "db", "weight", "x-1"])
 words = st.text(max_size=40) | st.sampled_from(
@@ -130,3 +143,70 @@ def test_a_key_is_a_file_or_a_slug() -> None:
     found = project_state(ProjectSources(pages=(Page("a", "A", ""),), trackers=(Tracker("w", "1"),)), None)
     assert found.pages == (Keyed("a.md", "[A](a.md)"),)
     assert found.trackers == (Keyed("w", "w: 1"),)
+
+
+steps = st.lists(
+    st.tuples(states, st.sampled_from(["", "", "", "compact", "undo", "reduce", "hide", "off", "restart"])), max_size=9
+)
+
+
+@given(steps)
+@settings(max_examples=150)
+def test_whatever_happens_the_view_is_valid_and_says_what_holds(walk: list[tuple[ProjectState, str]]) -> None:
+    """L53, L61, L62, L68, L69, I1, I7: compactions, undos, reductions, models without tools, the key off, restarts.
+
+    After each decision a model that reads everything in the view knows what is on disk, or is told nothing at all; and
+    what was sent before is sent again unless one of these happened.
+    """
+    conversation = Conversation()
+    before = ""
+    for n, (live, what) in enumerate(walk, 1):
+        if what == "compact":
+            _compact(conversation)
+        elif what == "undo" and conversation.compactions:
+            conversation.apply(CompactionUndone(conversation.compactions[-1].cycle))
+        elif what == "reduce":
+            conversation.apply(ReasoningDropped(n, f"u{n}"))
+        asked = Message(f"u{n}", "user", f"question {n}", turn=n)
+        conversation.apply(MessageAdded(asked))
+        moment = Moment(
+            n,
+            live,
+            frozen_block(live, None, "/x"),
+            (("the tools", "1"),),
+            on=what != "off",
+            told=what != "hide",
+            carrier=asked.id,
+            at=f"{n}",
+            restarted=what == "restart",
+        )
+        taken = what in ("compact", "undo", "hide", "off")
+        for entry in decide(conversation.project, moment):
+            conversation.apply(decode(*encode(entry)))
+            taken = taken or isinstance(entry, ProjectSnapshotTaken | ProjectHidden)
+        view, history = conversation.project, conversation.history()
+        assert strict_violations(history, with_system=False) == ()
+        shown = "".join(m.text for m in history)
+        if what in ("hide", "off"):
+            assert view.block == ""
+            assert CONTEXT_UPDATE_OPEN not in shown
+        else:
+            assert not delta_between(view.announced, live).tells
+            assert view.stale == ""
+            assert shown.count(CONTEXT_UPDATE_OPEN) == len([i for i, _ in view.updates if i in _ids(history)])
+        now = sent(conversation)
+        assert taken or now.startswith(before)
+        before = now
+        conversation.apply(MessageAdded(Message(f"a{n}", "assistant", f"answer {n}", turn=n)))
+
+
+def _ids(history: tuple[Message, ...]) -> set[str]:
+    return {m.id for m in history}
+
+
+def _compact(conversation: Conversation) -> None:
+    candidates = cut_candidates(conversation.kept())
+    if candidates:
+        cut = conversation.kept()[candidates[-1]].id
+        cycle = conversation.cycle + 1
+        conversation.apply(CompactionCommitted(cycle, "manual", cut, Summary(()), "offline", 1, 1, 2, 1, 0.0))
