@@ -93,7 +93,8 @@ def _json(value: Any, key: str, opaque: frozenset[str]) -> Any:
     if isinstance(value, list):
         return [_json(inner, key, opaque) for inner in value]
     if isinstance(value, Mapping):
-        if opaque and value.get("type") in _OPAQUE_TYPES:
+        kind = value.get("type")
+        if opaque and isinstance(kind, str) and kind in _OPAQUE_TYPES:
             return value
         return {name: _json(inner, name, opaque) for name, inner in value.items()}
     return value

@@ -8,6 +8,7 @@ from typing import Any
 
 from marextui.context.messages import ImagePart, Message, Part, TextPart, to_wire
 from marextui.context.shape_parts import instead, parts_of
+from marextui.context.validate import NO_REPLY
 
 IMAGE_FOLLOWS = "[image: in the next user message]"
 """Stands in a tool result whose image had to move: OpenAI takes images from users only."""
@@ -17,8 +18,8 @@ IMAGES_HERE = "[the images of the tool results above]"
 def wire_messages(view: Sequence[Message], *, echo_reasoning: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
     """(id, wire form) of each message of `view`; a pure function of the messages read left to right (I7).
 
-    The content of a tool result is text: its images stand in a user message after the last result of their round,
-    before what the user says next if that comes at once.
+    The content of a tool result is text: its images stand in a user message after the last result of their round
+    (case 22: with a reply between them), before what the user says next if that comes at once.
     """
     owner = ""
     moved: list[Part] = []
@@ -34,11 +35,11 @@ def wire_messages(view: Sequence[Message], *, echo_reasoning: bool = False) -> I
             message = replace(message, content=(TextPart(IMAGES_HERE), *moved, *parts_of(message)))
             moved = []
         elif moved and message.role == "assistant":
-            yield _shown(owner, moved)
+            yield from _shown(owner, moved)
             moved = []
         yield message.id, to_wire(message, echo_reasoning=echo_reasoning)
     if moved:
-        yield _shown(owner, moved)
+        yield from _shown(owner, moved)
 
 
 def _as_text(message: Message) -> str:
@@ -50,6 +51,10 @@ def _as_text(message: Message) -> str:
     return "\n".join(p for p in parts if p)
 
 
-def _shown(owner: str, pictures: Sequence[Part]) -> tuple[str, dict[str, Any]]:
-    message = Message(f"{owner}-images", "user", (TextPart(IMAGES_HERE), *pictures), origin="repair")
-    return message.id, to_wire(message)
+def _shown(owner: str, pictures: Sequence[Part]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A user message after a result is a second one in a row for strict templates, unless a reply stands between."""
+    for message in (
+        Message(f"{owner}-reply", "assistant", NO_REPLY, origin="repair"),
+        Message(f"{owner}-images", "user", (TextPart(IMAGES_HERE), *pictures), origin="repair"),
+    ):
+        yield message.id, to_wire(message)

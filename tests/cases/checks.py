@@ -93,8 +93,11 @@ def prefixes_hold(r: Rig) -> None:
             if request is None:
                 return
             body = list(request.messages)[1:]
-            if not rewritten:
-                assert body[: len(last)] == last
+            if not rewritten and last:
+                assert body[: len(last) - 1] == last[:-1]
+                old, now = last[-1], body[len(last) - 1]
+                grown = old["role"] == now["role"] == "user" and str(now["content"]).startswith(str(old["content"]))
+                assert now == old or grown, "only words of a person that were never answered may grow"
             last, rewritten = body, False
 
 

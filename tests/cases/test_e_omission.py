@@ -456,7 +456,7 @@ async def test_a_picture_of_a_tool_is_sent_in_a_legal_shape(rig: StartRig) -> No
         assert len(request.message_ids) == len(request.messages) - 1
         assert len(set(request.message_ids)) == len(request.message_ids)
     roles = [m["role"] for m in r.chat.turns[1].messages]
-    assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
+    assert roles == ["system", "user", "assistant", "tool", "tool", "assistant", "user"]  # case 22: never two users
     assert [p["type"] for p in r.chat.turns[1].messages[-1]["content"]] == ["text", "image_url"]
     for before, after in zip(r.chat.turns, r.chat.turns[1:], strict=False):
         assert list(after.messages[: len(before.messages)]) == list(before.messages), "I7"
