@@ -45,10 +45,12 @@ class Fed:
     dropped: int = 0
 
 
-_LABEL = re.compile(r"(Intent|Decision|File|Earlier|Note): ")
+_LABEL = re.compile(r"(Intent|Requirement|Decision|File|Earlier|Note): ")
 _CHOICE = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|go(?:ing)? with|cho(?:ose|oses|sen)|switch(?:ed|ing)? to|mov(?:e|ed|ing) to|adopt(?:ed)?"
-    r"|prefer(?:red)?|pick(?:ed)?|migrat(?:e|ed|ing) to|settled? on|is|are|utilis\w+|choisi\w*|passer à|on prend)\b",
+    r"|prefer(?:red)?|pick(?:ed)?|migrat(?:e|ed|ing) to|settled? on|is|are|with"
+    r"|utilis\w+|choisi\w*|passer à|on prend)\b"
+    r"|使用|改用|采用|換成|换成|採用",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
@@ -85,6 +87,14 @@ _SUBJECT = re.compile(r"\s*[`*\"]*([\w ./-]{2,60}?)[`*\"]*\s*(?:[:=]|→|\bis\b|
 _INSTEAD = re.compile(
     r"instead|rather|place of|not|no longer|drop|replac|abandon|from|au lieu|plutôt|remplace|plus", re.IGNORECASE
 )
+_STARTS_WITH_FILE = re.compile(r"\s*`?[\w./-]+\.\w{1,8}\b")
+_SLOT_WORDS = """
+    branch owner licence license deadline region timezone language framework database backend frontend default theme
+    style format manager runner shell editor platform target host hostname domain endpoint queue broker currency locale
+    encoding strategy reviewer maintainer repository registry
+"""
+_SLOTS = frozenset(_SLOT_WORDS.split())
+"""What has one value at a time: "the main branch is …"."""
 _NEGATION_WORDS = "not never no without avoid dont don stop cannot ne pas jamais plus sans eviter aucun"
 _NEGATIONS = frozenset(_NEGATION_WORDS.split())
 _WORDS = re.compile(r"[\w.+#-]*\w", re.ASCII)
@@ -118,7 +128,33 @@ def replaces(newer: str, older: str) -> bool:
     numbered = [set(_NUMBERED.findall(text.lower())) for text in (new, old)]
     if all(numbered) and numbered[0] != numbered[1]:
         return False
-    return contradicts(new, old) or _other_choice(new, old)
+    starts = [_STARTS_WITH_FILE.match(text) for text in (new, old)]
+    if all(starts) and len({m.group() for m in starts if m}) > 1:
+        return False
+    return contradicts(new, old) or _other_choice(new, old) or _same_frame(new, old)
+
+
+def _same_frame(newer: str, older: str) -> bool:
+    """True when the two differ in one short place that holds one value: what something is run with, what is used for a
+    purpose, what the branch (the owner, the licence …) is."""
+    new, old = (re.findall(r"[^\s,;()]+", text.lower().rstrip(".")) for text in (newer, older))
+    head = 0
+    while head < min(len(new), len(old)) and new[head] == old[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(new), len(old)) - head and new[-1 - tail] == old[-1 - tail]:
+        tail += 1
+    values = new[head : len(new) - tail], old[head : len(old) - tail]
+    if not all(1 <= len(v) <= 3 for v in values) or set(values[0]) & set(values[1]):
+        return False
+    before, after = new[:head], new[len(new) - tail :]
+    own = [w for w in before if w not in _FILLER and w not in _NEGATIONS]
+    if before[-1:] == ["with"] and own and len(new) <= 8:
+        return True
+    if before[-1:] in (["is"], ["are"]):
+        return bool(own) and own[-1] in _SLOTS
+    used = bool(before) and before[-1] in {"use", "using", "uses"} and len(own) <= 1
+    return used and bool(after) and after[0] in {"for", "as"} and any(w not in _FILLER for w in after[1:])
 
 
 def _other_choice(newer: str, older: str) -> bool:

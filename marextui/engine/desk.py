@@ -52,6 +52,8 @@ class Desk:
     project: str
     about: ProjectDesk
     rules: str = ""
+    rules_cut: bool = False
+    """Whether the file holds more rules than `rules`."""
     notes: str = ""
     today: str = ""
     """The day (ISO) memory was last read: what is past its end is left out as of then, so that text in use stands."""
@@ -72,7 +74,7 @@ class Desk:
             stamp = await self.memory.stamp()
             if stamp == self._stamp:
                 return False
-            self.rules, _ = await self.memory.rules()
+            self.rules, self.rules_cut = await self.memory.rules()
             if self.memory.rules_notice:
                 self._tell(self.memory.rules_notice)
             self.notes = await self.memory.read()
@@ -133,7 +135,7 @@ class Desk:
         return MemoryReport(
             rules_path=str(self.memory.rules_path),
             rules=shown,
-            rules_truncated=truncated,
+            rules_truncated=truncated or self.rules_cut,
             memory_path=str(self.memory.memory_path),
             memory_bytes=await self.memory.size(),
             entries=tuple(

@@ -112,7 +112,11 @@ class MemoryStore:
             self.rules_notice = f"{RULES_NAME} is not all UTF-8: the bytes that are not were replaced by \ufffd."
         kept, cut = rules_excerpt(text)
         if cut or len(data) > _RULES_READ:
-            self.rules_notice = self.rules_notice or f"{RULES_NAME} is too long: only its beginning is used."
+            size, used = self.rules_path.stat().st_size, len(kept.encode("utf-8", "surrogatepass"))
+            self.rules_notice = self.rules_notice or (
+                f"{RULES_NAME} is too long: of its {size:,} bytes only the first {used:,} are sent; what stands after "
+                "them does not reach the model."
+            )
             return kept, True
         return kept, False
 
