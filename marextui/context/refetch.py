@@ -211,7 +211,8 @@ class _Watch:
         """Whether that message stands in the view whole."""
         message = self._state.messages[place]
         keys = [(message.id, n) for n in range(-1, 0 if isinstance(message.content, str) else len(message.content))]
-        return place >= self._cut and not any(key in self._state.omitted for key in keys)
+        gone = (self._state.omitted, self._state.shortened)
+        return place >= self._cut and not any(key in some for key in keys for some in gone)
 
     def _again(self, asker: Message, call: ToolCall, target: Target, first: _Fetched) -> Refetch:
         return Refetch(target.what, asker.id, call.id, self._state.messages[first.place].id)

@@ -41,12 +41,11 @@ class Activities:
         state = self.state
         logged = False
         try:
-            async with state.alone() as alone:
-                if alone:
-                    message = await self._logged(content)
-                    logged = True
-                    state.project.carrier = message.id
-                    await self.turn(message.turn, message)
+            await state.catch_up()
+            message = await self._logged(content)
+            logged = True
+            state.project.carrier = message.id
+            await self.turn(message.turn, message)
         except StoreError as problem:
             state.store_failed(problem)
         finally:
@@ -87,15 +86,12 @@ class Activities:
             await self.connect()
             return
         try:
-            async with state.alone() as alone:
-                if not alone:
-                    state.retryable = "turn"
-                    return
-                conversation = state.session.conversation
-                if conversation.turn != turn or any(t.turn == turn and t.end == "done" for t in conversation.turns):
-                    return  # another process has gone on with it meanwhile
-                await state.session.append(TurnOpened(turn), *self._mended(turn))
-                await self.turn(turn)
+            await state.catch_up()
+            conversation = state.session.conversation
+            if conversation.turn != turn or any(t.turn == turn and t.end == "done" for t in conversation.turns):
+                return  # another process has gone on with it meanwhile
+            await state.session.append(TurnOpened(turn), *self._mended(turn))
+            await self.turn(turn)
         except StoreError as problem:
             state.store_failed(problem)
 
@@ -250,18 +246,17 @@ class Activities:
             if not offline:
                 connection = await state.connected()
                 chat, extra = connection.chat, summary_extra(connection.choice.local)
-            async with state.alone() as alone:
-                if alone:
-                    await state.compactor.compact(
-                        state.session,
-                        state.reading(),
-                        trigger=trigger,
-                        chat=chat,
-                        offline=offline,
-                        extra=extra,
-                        dated=state.today(),
-                    )
-                    await state.settle_project(state.session.conversation.turn)
+            await state.catch_up()
+            await state.compactor.compact(
+                state.session,
+                state.reading(),
+                trigger=trigger,
+                chat=chat,
+                offline=offline,
+                extra=extra,
+                dated=state.today(),
+            )
+            await state.settle_project(state.session.conversation.turn)
         except asyncio.CancelledError:
             state.bus.emit(Notice("info", "Compaction cancelled; nothing was changed."))
         except (ModelError, NoModel) as problem:
@@ -277,9 +272,8 @@ class Activities:
     async def undo(self, *, force: bool) -> None:
         """`/compact undo`; a log that cannot be written leaves the view as it is."""
         try:
-            async with self.state.alone() as alone:
-                if alone:
-                    await undo(self.state, force=force)
+            await self.state.catch_up()
+            await undo(self.state, force=force)
         except StoreError as problem:
             self.state.store_failed(problem)
 

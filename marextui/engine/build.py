@@ -27,7 +27,7 @@ from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import Omissions, Omitter
 from marextui.engine.originals import Originals
 from marextui.engine.permissions import Decision, Permissions
-from marextui.engine.ports import CalibrationFile, Clock, Ids, RandomIds, SystemClock, TurnLocks
+from marextui.engine.ports import CalibrationFile, Clock, Ids, RandomIds, SystemClock
 from marextui.engine.project import ProjectDesk, ProjectFiles, local_day
 from marextui.engine.quota import WithinQuota
 from marextui.engine.recaller import ConversationRecaller
@@ -47,7 +47,6 @@ from marextui.store.memory import MemoryStore
 from marextui.store.omissions import OmissionStore
 from marextui.store.open_elsewhere import OpenConversations
 from marextui.store.project import ProjectStore
-from marextui.store.turn_locks import TurnLocks as DiskLocks
 from marextui.store.usage import UsageJournal
 from marextui.tools import titles
 from marextui.tools.box import default_toolbox
@@ -72,7 +71,6 @@ class Parts:
     clock: Clock
     ids: Ids
     calibration: CalibrationFile | None = None
-    locks: TurnLocks | None = None
     seen: SeenFiles | None = None
     project: ProjectFiles | None = None
     opened: OpenConversations | None = None
@@ -155,7 +153,6 @@ def assemble(
         usage=UsageBook(parts.journal, parts.clock),
         compactor=Compactor(bus, parts.clock, meter, parts.memory, omitter, summariser, policy.beside_tokens),
         calibration_file=parts.calibration,
-        locks=parts.locks,
     )
     return Engine(state, setup)
 
@@ -250,7 +247,6 @@ async def build_engine(
         clock=clock,
         ids=RandomIds(),
         calibration=CalibrationStore(paths.data_dir()),
-        locks=DiskLocks(paths.data_dir() / "locks"),
         seen=seen,
         project=about,
         opened=OpenConversations(paths.data_dir() / "open"),

@@ -34,16 +34,6 @@ class CalibrationFile(Protocol):
     async def save(self, calibration: Calibration) -> None: ...
 
 
-class TurnLocks(Protocol):
-    """Who may answer in a conversation (`store.turn_locks.TurnLocks`): one process at a time."""
-
-    async def take(self, conversation_id: str) -> bool: ...
-
-    async def busy(self, conversation_id: str) -> bool: ...
-
-    async def release(self, conversation_id: str) -> None: ...
-
-
 class SystemClock:
     """The machine's clocks."""
 

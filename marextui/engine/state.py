@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,7 +29,7 @@ from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import DAY, Omitter
 from marextui.engine.originals import Originals
 from marextui.engine.permissions import Permissions
-from marextui.engine.ports import CalibrationFile, Clock, Ids, TurnLocks
+from marextui.engine.ports import CalibrationFile, Clock, Ids
 from marextui.engine.project import ProjectDesk, Telling
 from marextui.engine.prompt import BASE_PROMPT, BASE_PROMPT_NO_TOOLS, SystemPart
 from marextui.engine.session import Session
@@ -106,7 +105,6 @@ class EngineState:
     retryable: Literal["", "turn", "model"] = ""
     learned: int | None = None
     calibration_file: CalibrationFile | None = None
-    locks: TurnLocks | None = None
     calibration: Calibration = field(default_factory=Calibration)
     _saved_factors: Calibration | None = None
     _calibrated_for: str | None = None
@@ -192,26 +190,14 @@ class EngineState:
 
     # -- other processes ---------------------------------------------------------------------------------------------
 
-    @contextlib.asynccontextmanager
-    async def alone(self) -> AsyncIterator[bool]:
-        """True when no other process answers in this conversation now, and what others wrote is folded in.
+    async def catch_up(self) -> None:
+        """Fold in what another process wrote to this conversation: only where no lock could be had (`Archive.opened`).
 
-        While it lasts no other process can begin a turn here. Raises `StoreError`.
+        Raises `StoreError`.
         """
-        session = self.session
-        if self.locks is not None and not await self.locks.take(session.id):
-            text = "Another marextui is answering in this conversation."
-            self.bus.emit(Notice("warning", text, "Wait until it has finished, then retry; or start /new.", "retry"))
-            yield False
-            return
-        try:
-            if await session.catch_up():
-                text = "Another marextui has written to this conversation; what it added is taken over."
-                self.bus.emit(Notice("info", text))
-            yield True
-        finally:
-            if self.locks is not None:
-                await self.locks.release(session.id)
+        if await self.session.catch_up():
+            text = "Another marextui has written to this conversation; what it added is taken over."
+            self.bus.emit(Notice("info", text))
 
     async def load_calibration(self) -> None:
         """What earlier runs have learned of models (case 91); a file that cannot be read is learned anew."""
@@ -430,17 +416,6 @@ class EngineState:
         if await self.desk.refresh():
             await self.desk.announce(self.meter.window.tokens)
 
-    async def _turn_left_open(self) -> None:
-        """The conversation has a turn without an end: another process is at it, or died."""
-        if self.locks is not None and await self.locks.busy(self.session.id):
-            text = "Another marextui is answering in this conversation; what it says appears with your next message."
-            self.bus.emit(Notice("info", text))
-            return
-        self.retryable = "turn"
-        hint = "Its last turn was cut off; retry or send a message to go on."
-        text = "This conversation was interrupted by a crash; nothing that was logged is lost."
-        self.bus.emit(Notice("warning", text, hint, "retry"))
-
     async def opened(self) -> None:
         """Another conversation is open: reset what belonged to the former one, announce the state of this one."""
         await self.load_calibration()
@@ -454,7 +429,10 @@ class EngineState:
         self.meter.cached = self.meter.computed = None
         self.retryable = ""
         if self.session.conversation.open_turn:
-            await self._turn_left_open()
+            self.retryable = "turn"
+            hint = "Its last turn was cut off; retry or send a message to go on."
+            text = "This conversation was interrupted by a crash; nothing that was logged is lost."
+            self.bus.emit(Notice("warning", text, hint, "retry"))
         self.usage.open(self.session.conversation.turns)
         await self.purge()
         await self.desk.refresh()

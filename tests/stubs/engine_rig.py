@@ -19,7 +19,7 @@ from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
 from marextui.engine.events import Event, PhaseChanged, TurnFinished
 from marextui.engine.permissions import Decision
-from marextui.engine.ports import CalibrationFile, CountingIds, TurnLocks
+from marextui.engine.ports import CalibrationFile, CountingIds
 from marextui.engine.setup import Setup
 from marextui.engine.state import Policy
 from marextui.engine.toolrun import SeenFiles
@@ -86,7 +86,6 @@ class Rig:
     opened: OpenConversations | None = None
     quota_mb: int = 512
     count: CountText = four
-    locks: TurnLocks | None = None
 
     def __post_init__(self) -> None:
         self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
@@ -111,7 +110,6 @@ class Rig:
             box=self.tools,
             titles=PlainTitles(),
             count=self.count,
-            locks=self.locks,
             clock=self.clock,
             ids=self.ids,
             calibration=self.calibration,
