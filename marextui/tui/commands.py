@@ -329,11 +329,12 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
     @work(group="setup", exclusive=True)
     async def first_run(self) -> None:
         """Until there is a model, or the person leaves."""
-        from marextui.tui.screens.setup import SetupScreen
+        from marextui.tui.screens.setup import SetupChoice, SetupScreen
 
+        choice: SetupChoice | None = None
         while True:
             report = await self.engine.setup()
-            choice = await self.push_screen_wait(SetupScreen(report, self.engine.configure_endpoint))
+            choice = await self.push_screen_wait(SetupScreen(report, self.engine.configure_endpoint, choice))
             if choice.kind == "option":
                 await self.engine.select_model(choice.option_id)
             elif choice.kind == "quit":

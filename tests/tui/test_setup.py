@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from textual.widgets import Input
 
@@ -147,3 +149,42 @@ async def test_any_key_is_survived(report: SetupReport) -> None:
         )
         await pilot.pause()
         assert frame(app).strip()
+
+
+async def test_looking_again_keeps_what_was_typed_and_says_what_was_found() -> None:
+    first = MiniApp(screen=SetupScreen(NOTHING, Checker().check))
+    async with first.run_test(size=(60, 20)) as pilot:
+        await pilot.press(*"http://x/v1", "tab", *"key", "tab", *"m", "f5")
+        await pilot.pause()
+    [left] = first.answers
+    assert left == SetupChoice("rescan", typed=("http://x/v1", "key", "m"))
+    assert "key" not in repr(left)
+    again = MiniApp(screen=SetupScreen(FOUND, Checker().check, left))
+    async with again.run_test(size=(60, 24)) as pilot:
+        await pilot.pause()
+        assert [i.value for i in again.screen.query(Input)] == ["http://x/v1", "key", "m"]
+        assert "Looked again: 2 found." in frame(again)
+
+
+async def test_escape_stops_a_check_before_it_leaves() -> None:
+    never = asyncio.Event()
+
+    async def check(url: str, key: str, model: str) -> str:
+        await never.wait()
+        return ""
+
+    app = MiniApp(screen=SetupScreen(NOTHING, check))
+    async with app.run_test(size=(60, 24)) as pilot:
+        await pilot.press(*"http://x/v1", "enter")
+        await pilot.pause()
+        assert "Checking" in frame(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.answers == []
+        assert "stopped; nothing was saved" in frame(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "Checking" in frame(app), "it can be tried again"
+        await pilot.press("escape", "escape")
+        await pilot.pause()
+    assert app.answers == [SetupChoice("quit")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from textual import on
@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
+from textual.worker import Worker
 
 from marextui.engine.api import SetupReport
 from marextui.tui.action_types import bindings_for
@@ -22,13 +23,19 @@ from marextui.tui.ports import copy_and_tell
 from marextui.tui.screens.models import option_row
 from marextui.tui.text import line, plain
 
+FIELDS = ("setup-url", "setup-key", "setup-model")
+
 
 @dataclass(frozen=True, slots=True)
 class SetupChoice:
-    """ "option": select `option_id`; "endpoint": it was checked and saved already; "rescan": ask `setup()` again."""
+    """ "option": select `option_id`; "endpoint": it was checked and saved already; "rescan": ask `setup()` again.
+
+    `typed` are the fields (URL, key, model) as they were left, for the screen that comes after a rescan.
+    """
 
     kind: Literal["option", "endpoint", "quit", "rescan"]
     option_id: str = ""
+    typed: tuple[str, str, str] = field(default=("", "", ""), repr=False)
 
 
 def local_text(report: SetupReport) -> Content:
@@ -57,7 +64,10 @@ def probed_text(report: SetupReport) -> Content:
 
 
 class SetupScreen(ModalScreen[SetupChoice]):
-    """`check(base_url, api_key, model)` is `EngineApi.configure_endpoint`: "" or a sentence saying what is wrong."""
+    """`check(base_url, api_key, model)` is `EngineApi.configure_endpoint`: "" or a sentence saying what is wrong.
+
+    `before` is the choice that led here again: what was typed stays.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for(PANE_ACTIONS, "setup")]
 
@@ -74,11 +84,17 @@ class SetupScreen(ModalScreen[SetupChoice]):
     SetupScreen Button { margin-top: 0; }
     """
 
-    def __init__(self, report: SetupReport, check: Callable[[str, str, str], Awaitable[str]]) -> None:
+    def __init__(
+        self,
+        report: SetupReport,
+        check: Callable[[str, str, str], Awaitable[str]],
+        before: SetupChoice | None = None,
+    ) -> None:
         super().__init__()
         self.report = report
         self.check = check
-        self._checking = False
+        self._before = before
+        self._checking: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         report = self.report
@@ -93,14 +109,23 @@ class SetupScreen(ModalScreen[SetupChoice]):
                 options = {option.id: Option(option_row(option), id=option.id) for option in report.options}
                 yield OptionList(*options.values(), markup=False)
             yield Static(Content("3. Use an OpenAI-compatible server"), markup=False, classes="setup--head")
-            for field_id, hint, hidden in (
-                ("setup-url", "Base URL, like http://127.0.0.1:8080/v1", False),
-                ("setup-key", "API key (leave empty if it needs none)", True),
-                ("setup-model", "Model name (leave empty for the server's own)", False),
-            ):
-                field = Input(placeholder=hint, password=hidden, id=field_id, select_on_focus=False, compact=True)
-                field.cursor_blink = False
-                yield field
+            hints = (
+                "Base URL, like http://127.0.0.1:8080/v1",
+                "API key (leave empty if it needs none)",
+                "Model name (leave empty for the server's own)",
+            )
+            typed = self._before.typed if self._before is not None else ("", "", "")
+            for field_id, hint, value in zip(FIELDS, hints, typed, strict=True):
+                entry = Input(
+                    value,
+                    placeholder=hint,
+                    password=field_id == "setup-key",
+                    id=field_id,
+                    select_on_focus=False,
+                    compact=True,
+                )
+                entry.cursor_blink = False
+                yield entry
             yield Button("Check and use", id="setup-check", compact=True)
             yield Static(markup=False, id="setup-result")
         yield Footer(show_command_palette=False)
@@ -111,6 +136,13 @@ class SetupScreen(ModalScreen[SetupChoice]):
             lists.first().focus()
         else:
             self.query_one("#setup-url", Input).focus(scroll_visible=False)
+        if self._before is not None:
+            found = len(self.report.options)
+            self._say(f"Looked again: {found or 'nothing'} found.", wrong=False)
+
+    def _typed(self) -> tuple[str, str, str]:
+        url, key, model = (self.query_one(f"#{name}", Input).value.strip() for name in FIELDS)
+        return url, key, model
 
     def _say(self, text: str, *, wrong: bool) -> None:
         result = self.query_one("#setup-result", Static)
@@ -127,25 +159,22 @@ class SetupScreen(ModalScreen[SetupChoice]):
     @on(Button.Pressed)
     def _submit(self, event: Input.Submitted | Button.Pressed) -> None:
         event.stop()
-        url = self.query_one("#setup-url", Input).value.strip()
+        url, key, model = self._typed()
         if not url:
             self._say("Not checked: give a base URL first, like http://127.0.0.1:8080/v1.", wrong=True)
             self.query_one("#setup-url", Input).focus()
         elif not url.startswith(("http://", "https://")):
             self._say("Not checked: the base URL must begin with http:// or https://.", wrong=True)
             self.query_one("#setup-url", Input).focus()
-        elif not self._checking:
-            self._checking = True
-            self._say("Checking...", wrong=False)
-            key = self.query_one("#setup-key", Input).value.strip()
-            model = self.query_one("#setup-model", Input).value.strip()
-            self.run_worker(self._check(url, key, model), group="setup-check", exclusive=True, exit_on_error=False)
+        elif self._checking is None:
+            self._say("Checking... Esc stops it.", wrong=False)
+            self._checking = self.run_worker(self._check(url, key, model), group="setup-check", exit_on_error=False)
 
     async def _check(self, url: str, key: str, model: str) -> None:
         try:
             problem = await self.check(url, key, model)
         finally:
-            self._checking = False
+            self._checking = None
         if problem:
             self._say(f"Not usable: {problem}", wrong=True)
         else:
@@ -155,7 +184,12 @@ class SetupScreen(ModalScreen[SetupChoice]):
         await copy_and_tell(self.app, self.report.install_command, "the install command")
 
     def action_rescan(self) -> None:
-        self.dismiss(SetupChoice("rescan"))
+        self.dismiss(SetupChoice("rescan", typed=self._typed()))
 
     def action_quit(self) -> None:
-        self.dismiss(SetupChoice("quit"))
+        """Leave; a check that is under way is stopped first, and the form stays."""
+        if self._checking is not None:
+            self._checking.cancel()
+            self._say("The check was stopped; nothing was saved.", wrong=False)
+        else:
+            self.dismiss(SetupChoice("quit"))
