@@ -35,6 +35,7 @@ from marextui.tui.panes.statusline import KeyBar, StatusLine
 from marextui.tui.ports import Ports, real_ports
 from marextui.tui.screens.permission import PermissionDock
 from marextui.tui.screens.search import SearchBar
+from marextui.tui.text import line
 from marextui.tui.themes import DEFAULT_THEME, load_themes
 from marextui.tui.unsent import Unsent
 from marextui.tui.viewmodel import ViewModel
@@ -263,12 +264,15 @@ class MarexApp(CommandApp):
         await self.perform(event.command.action, event.command.argument)
 
     def on_composer_unknown_command(self, event: Composer.UnknownCommand) -> None:
-        near = ", ".join(f"/{n}" for n in event.unknown.near)
-        meant = f" Did you mean {near}?" if near else ""
-        self.notify(
-            f"/{event.unknown.name} is no command; nothing was sent.{meant} A blank before the slash sends it as text.",
-            severity="warning",
-        )
+        unknown = event.unknown
+        near = ", ".join(f"/{n}" for n in unknown.near)
+        if unknown.excess:
+            ways = f" There are: /{unknown.name}, {near}." if near else ""
+            what = f"/{unknown.name} takes no {line(unknown.excess, 40).plain!r} after it; nothing was done.{ways}"
+        else:
+            meant = f" Did you mean {near}?" if near else ""
+            what = f"/{unknown.name} is no command; nothing was sent.{meant}"
+        self.notify(f"{what} A blank before the slash sends it as text.", severity="warning")
 
     def on_composer_queued_edited(self, event: Composer.QueuedEdited) -> None:
         if not self.engine.edit_queued(event.prompt_id, event.text):

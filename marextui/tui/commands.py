@@ -98,15 +98,7 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
         return "  ".join(w for w in (all_key_labels(action, self.keys), slash) if w)
 
     async def perform(self, action: Action, argument: str = "") -> None:
-        """Run an action of the registry, as its key or its slash command would.
-
-        A command with sub-commands ("compact undo") does nothing when what follows it is none of them.
-        """
-        if argument and not action.args and any(a.slash.startswith(f"{action.slash} ") for a in ACTIONS):
-            ways = ", ".join(f"/{a.slash}" for a in ACTIONS if a.slash.startswith(f"{action.slash} "))
-            text = f"/{action.slash} {argument} is no command; nothing was done. There are: /{action.slash}, {ways}."
-            self.notify(text, severity="warning")
-            return
+        """Run an action of the registry, as its key or its slash command would."""
         if action.args and action.scope == "app":
             getattr(self, f"action_{action.method}")(argument)
         elif action.scope == "app":

@@ -2,8 +2,8 @@
 
 The rule, in full: a message is a command when it is one line and its first word is a slash followed by letters and
 dashes only ("/model"). Anything else is text: a path ("/usr/bin is full"), a word with a dot or digit ("/etc.d"),
-more than one line. A command nobody knows is not sent; it is named, and stays in the composer. A blank before the
-slash always makes it text.
+more than one line. A command nobody knows, or with words it does not take, is neither run nor sent; it is named, and
+stays in the composer. A blank before the slash always makes it text.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Looks like a command, is none; `near` are names that may have been meant."""
+    """Looks like a command, is none; `near` are names that may have been meant.
+
+    `excess` is what followed the name of a command that takes nothing after it: running it would lose that text.
+    """
 
     name: str
     near: tuple[str, ...] = ()
+    excess: str = ""
 
 
 def parse(text: str, commands: Mapping[str, Action]) -> Command | Unknown | None:
@@ -40,12 +44,15 @@ def parse(text: str, commands: Mapping[str, Action]) -> Command | Unknown | None
     if match is None or "\n" in text.strip():
         return None
     name, rest = match[1].lower(), (match[2] or "").strip()
-    two = f"{name} {rest.split(maxsplit=1)[0].lower()}" if rest else ""
+    first, _, others = rest.partition(" ")
+    two = f"{name} {first.lower()}"
     if two in commands:
-        return Command(commands[two], rest.split(maxsplit=1)[1] if len(rest.split(maxsplit=1)) > 1 else "")
-    if name in commands:
-        return Command(commands[name], rest)
-    return Unknown(name, tuple(fuzzy(name, list(commands))[:3]))
+        name, rest = two, others.strip()
+    if name not in commands:
+        return Unknown(name, tuple(fuzzy(name, list(commands))[:3]))
+    if rest and not commands[name].args:
+        return Unknown(name, tuple(n for n in commands if n.startswith(f"{name} ")), rest)
+    return Command(commands[name], rest)
 
 
 def completions(text: str, commands: Mapping[str, Action]) -> list[Action]:

@@ -200,6 +200,7 @@ async def test_a_mistyped_word_after_compact_does_nothing() -> None:
     app = make_app(engine)
     async with app.run_test(size=WIDE) as pilot:
         for text in ("/compact now", "/compact undo all"):
+            app.main.composer.clear()
             await pilot.press(*text, "enter")
             await settled(pilot)
         assert not [c for c in engine.commands if c[0] in ("compact", "undo_compaction", "submit")]

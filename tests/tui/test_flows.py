@@ -423,3 +423,14 @@ async def test_an_output_the_disk_cannot_give_is_named_and_the_screen_stays() ->
         await settled(pilot)
         assert app.screen is app.main
         assert any("omitted-001 cannot be read: Input/output error" in t for t in toasts(app))
+
+
+async def test_a_command_with_words_it_does_not_take_stays_in_the_composer() -> None:
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=WIDE) as pilot:
+        await pilot.press(*"/new fix it", "enter")
+        await settled(pilot)
+        assert engine.said("open_conversation") == []
+        assert app.main.composer.text == "/new fix it"
+        assert any("/new takes no 'fix it'" in t for t in toasts(app))

@@ -112,3 +112,26 @@ def test_odd_file_names_are_written_so_that_their_end_is_seen(path: str, written
 )
 def test_names_that_no_line_can_hold_are_not_offered(path: str, can: bool) -> None:
     assert completion.writable(path) is can
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "excess"),
+    [
+        ("/new fix the parser", "new", "fix the parser"),
+        ("/quit smoking is hard", "quit", "smoking is hard"),
+        ("/memory clears my mind", "memory", "clears my mind"),
+        ("/context check it", "context check", "it"),
+        ("/compact  preview   now", "compact preview", "now"),
+    ],
+)
+def test_words_that_a_command_does_not_take_stop_it(text: str, name: str, excess: str) -> None:
+    """What was typed would be lost otherwise, and "/quit …" would leave."""
+    parsed = slash.parse(text, COMMANDS)
+    assert isinstance(parsed, slash.Unknown)
+    assert (parsed.name, parsed.excess) == (name, excess)
+
+
+def test_sub_commands_are_named_where_one_was_meant() -> None:
+    parsed = slash.parse("/memory wipe", COMMANDS)
+    assert isinstance(parsed, slash.Unknown)
+    assert "memory clear" in parsed.near
