@@ -14,7 +14,7 @@ from typing import Any
 from marextui import paths
 from marextui.context.ask import Question, read_questions
 from marextui.context.budget import check_compact_at, check_window
-from marextui.context.messages import canonical_json
+from marextui.context.messages import file_json
 from marextui.context.recording import Recording, RecordingError, read_recording
 from marextui.context.redacted import redacted_arguments
 from marextui.context.sanitise import one_line
@@ -168,7 +168,7 @@ def _write(options: argparse.Namespace, outcome: ReplayOutcome) -> None:
     if options.view:
         # asked for to see what is sent: exact, so a new file is for its owner only
         with open(options.view, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.writelines(canonical_json(m) + "\n" for m in outcome.view)
+            file.writelines(file_json(m) + "\n" for m in outcome.view)
     _summary(outcome.report)
 
 

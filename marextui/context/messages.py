@@ -7,6 +7,7 @@ sanitising happens where text meets a screen (`context.sanitise`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -92,6 +93,14 @@ class Message:
 def canonical_json(value: object) -> str:
     """The one JSON writer for request bodies and the log: insertion order, compact separators, UTF-8 unescaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def file_json(value: object) -> str:
+    """As `canonical_json`, for files: halves of surrogate pairs, which UTF-8 cannot hold, as their JSON escapes."""
+    return _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", canonical_json(value))
 
 
 def part_to_wire(part: Part) -> dict[str, Any]:

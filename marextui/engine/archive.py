@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Literal
 
 from marextui.context.entries import Entry, Record
 from marextui.context.fold import Conversation, fold
-from marextui.context.messages import Message, canonical_json, to_wire
+from marextui.context.messages import Message, file_json, to_wire
 from marextui.context.redacted import redacted_message
 from marextui.context.redaction import redact
 from marextui.context.refills import RefillWatch
@@ -147,11 +148,13 @@ class Archive:
     async def export(self, path: str, fmt: Literal["markdown", "json"], *, replace: bool = False) -> str:
         """Write the whole log of the open conversation without secrets (I10); returns the full path.
 
-        Raises OSError; FileExistsError when something stands there already and `replace` was not asked for.
+        Raises OSError; IsADirectoryError for a folder, FileExistsError when something stands there already and `replace` was not asked for.
         """
         target = Path(os.path.expanduser(path))
         if not target.is_absolute():
             target = self.root / target
+        if path.endswith(("/", os.sep)) or await asyncio.to_thread(target.is_dir):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder; give the name of a file", str(target))
         title, messages = self.session.title, tuple(self.session.conversation.messages)
 
         def write() -> None:
@@ -175,7 +178,7 @@ def _write(target: Path, text: str, *, replace: bool) -> None:
 
 def to_json(messages: Sequence[Message]) -> str:
     """One message per line in OpenAI chat form: what `marextui replay` reads."""
-    return "".join(canonical_json(to_wire(m, echo_reasoning=True)) + "\n" for m in messages)
+    return "".join(file_json(to_wire(m, echo_reasoning=True)) + "\n" for m in messages)
 
 
 def to_markdown(title: str, messages: Sequence[Message]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from marextui.context.entries import Entry, MessageAdded, Record, WholeOutput, decode, encode
-from marextui.context.messages import canonical_json
+from marextui.context.messages import canonical_json, file_json
 from marextui.context.redacted import redacted_entry
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -23,7 +23,7 @@ def to_row(entry: Entry) -> EncodedEntry:
     SQLite holds UTF-8 only, so a lone surrogate is written as its JSON escape.
     """
     kind, payload = encode(redacted_entry(entry))
-    text = _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", canonical_json(payload))
+    text = file_json(payload)
     message_id = None
     if isinstance(entry, MessageAdded):
         message_id = storable(entry.message.id)

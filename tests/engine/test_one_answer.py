@@ -108,6 +108,29 @@ async def test_a_server_without_tls_is_not_said_to_be_missing(server: FakeServer
     assert "http://" in err
 
 
+@pytest.mark.parametrize("path", [".", "folder", "new/"])
+async def test_an_export_into_a_folder_says_that_it_is_one(tmp_path: Path, path: str) -> None:
+    r = await Rig(tmp_path).start()
+    try:
+        (tmp_path / "project" / "folder").mkdir()
+        with pytest.raises(IsADirectoryError, match="it is a folder; give the name of a file"):
+            await r.engine.export(path)
+    finally:
+        await r.engine.close()
+
+
+@pytest.mark.parametrize("fmt", ["json", "markdown"])
+async def test_half_a_character_does_not_stop_an_export(tmp_path: Path, fmt: Any) -> None:
+    """Models and odd file names bring lone surrogates; no file holds them as they are."""
+    r = await Rig(tmp_path, chat=ScriptedChat([say("x \ud83d y")])).start()
+    try:
+        await r.ask("go")
+        text = Path(await r.engine.export("out", fmt=fmt)).read_text(encoding="utf-8")
+    finally:
+        await r.engine.close()
+    assert ("x \\ud83d y" if fmt == "json" else "x \ufffd y") in text
+
+
 async def test_an_export_writes_over_nothing_unasked(tmp_path: Path) -> None:
     r = await Rig(tmp_path).start()
     try:
