@@ -148,7 +148,8 @@ class Archive:
     async def export(self, path: str, fmt: Literal["markdown", "json"], *, replace: bool = False) -> str:
         """Write the whole log of the open conversation without secrets (I10); returns the full path.
 
-        Raises OSError; IsADirectoryError for a folder, FileExistsError when something stands there already and `replace` was not asked for.
+        Raises OSError; IsADirectoryError for a folder, FileExistsError when something stands there already and
+        `replace` was not asked for.
         """
         target = Path(os.path.expanduser(path))
         if not target.is_absolute():

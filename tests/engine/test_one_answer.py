@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.stubs.engine_rig import Rig
 from tests.stubs.fake_server import FakeServer, Reply, stream_reply, text_reply, usage_chunk
+from tests.stubs.scripted_model import ScriptedChat, say
 
 
 @pytest.fixture
