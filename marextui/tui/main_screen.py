@@ -152,10 +152,13 @@ class MainScreen(Screen[None]):
 
     async def _mount_hidden(self) -> None:
         """What is not seen at first is made behind the first paint."""
+        if not self.is_mounted:  # left before it was whole
+            return
         from marextui.tui.toasts import ToastRoom
 
-        await self.mount(self.search, before=self.queue)
+        searching = self.mount(self.search, before=self.queue)
         await self.mount(self.dock, after=self.queue)
+        await searching
         below = (self.search, self.queue, self.dock, self.composer, self.composer.popup)
         ToastRoom(self, below, (self.tabs, self.gauge_line), lambda: 0 if self.narrow else self.side.size.width)
 

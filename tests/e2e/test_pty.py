@@ -64,7 +64,8 @@ def check_restored(term: Terminal) -> None:
     assert not screen.alternate
     assert not screen.cursor.hidden
     assert [m for m in (1000, 1002, 1003, 1006, 1015, 1004, 2004) if screen.on(m)] == []
-    rest = re.sub(r"To go on with this conversation: marextui --resume \S+", "", term.text)
+    text = term.text.replace("\n", "")  # a narrow terminal wraps the line
+    rest = re.sub(r"To go on with this conversation: marextui --resume \S+", "", text)
     assert rest.strip() == "", "nothing but how to go on stays on the screen"
     echo = termios.ECHO | termios.ICANON | termios.ISIG
     assert term.cooked[3] & echo == echo
@@ -294,7 +295,7 @@ async def test_a_megabyte_is_pasted_as_one_line_and_sent_whole(project: Path) ->
         server.script(text_reply("Received."))
         await term.until("Window 2 000 000")
         await term.paste(pasted)
-        await term.until("60,001 lines]")
+        await term.until("60 001 lines]")
         assert "the very end" not in term.text
         term.type(ENTER)
         await term.until("Received.")
