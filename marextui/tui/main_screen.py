@@ -152,15 +152,16 @@ class MainScreen(Screen[None]):
 
     async def _mount_hidden(self) -> None:
         """What is not seen at first is made behind the first paint."""
-        if not self.is_mounted:  # left before it was whole
+        if not self.is_attached:  # left before it was whole
             return
         from marextui.tui.toasts import ToastRoom
 
         searching = self.mount(self.search, before=self.queue)
-        await self.mount(self.dock, after=self.queue)
-        await searching
+        asking = self.mount(self.dock, after=self.queue)
         below = (self.search, self.queue, self.dock, self.composer, self.composer.popup)
         ToastRoom(self, below, (self.tabs, self.gauge_line), lambda: 0 if self.narrow else self.side.size.width)
+        await searching
+        await asking
 
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out(event.size.width)
