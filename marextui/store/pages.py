@@ -6,10 +6,10 @@ import asyncio
 import os
 from pathlib import Path
 
-from marextui.context.project import INDEX_NAME, Page, is_name, page_of, plain_name
+from marextui.context.project import INDEX_NAME, Page, page_of, plain_name
 from marextui.context.redaction import redact
 from marextui.private_files import ensure_private, write_private
-from marextui.store.project_folder import changed_at, named_file, read_bounded
+from marextui.store.project_folder import Stamp, changed_at, named_file, named_files, read_bounded, stamp_of
 
 MAX_PAGES = 200
 MAX_PAGE_BYTES = 64 * 1024
@@ -17,9 +17,6 @@ HEAD_BYTES = 4 * 1024
 """What of a page is looked at for its title and first line."""
 DELETED = ".deleted"
 """Folder beside the pages that keeps the last deleted page of each name."""
-
-Stamp = tuple[tuple[str, int, int], ...]
-"""(file, time of change in ns, size in bytes) of every page."""
 
 
 class PageStore:
@@ -58,21 +55,10 @@ class PageStore:
         return None if plain_name(name) == INDEX_NAME else named_file(self.folder, name, ".md")
 
     def _files(self) -> list[tuple[Path, os.stat_result]]:
-        try:
-            with os.scandir(self.folder) as entries:
-                found = [
-                    (self.folder / e.name, e.stat())
-                    for e in entries
-                    if e.is_file(follow_symlinks=False)
-                    and e.name.endswith(".md")
-                    and is_name(e.name.removesuffix(".md"))
-                ]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return sorted(found)[: MAX_PAGES + 1]
+        return named_files(self.folder, ".md")[: MAX_PAGES + 1]
 
     def _stamp(self) -> Stamp:
-        return tuple((path.name, stat.st_mtime_ns, stat.st_size) for path, stat in self._files())
+        return stamp_of(self._files())
 
     def _all(self) -> tuple[Page, ...]:
         pages: dict[str, tuple[tuple[int, int], Page]] = {}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from marextui.context.project import is_name, plain_name
+
+Stamp = tuple[tuple[str, int, int], ...]
+"""(file, time of change in ns, size in bytes) of every page or tracker; changes when any of them does."""
 
 
 def ensure_marex(folder: Path) -> None:
@@ -30,6 +35,24 @@ def named_file(folder: Path, name: str, suffix: str) -> Path | None:
         return folder / f"{exact}{suffix}"
     safe = plain_name(name)
     return folder / f"{safe}{suffix}" if safe else None
+
+
+def named_files(folder: Path, suffix: str) -> list[tuple[Path, os.stat_result]]:
+    """The pages or trackers in `folder`, by name: files that are no links and whose names are such; [] without it."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [
+                (folder / e.name, e.stat())
+                for e in entries
+                if e.is_file(follow_symlinks=False) and e.name.endswith(suffix) and is_name(e.name.removesuffix(suffix))
+            ]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(found)
+
+
+def stamp_of(files: Iterable[tuple[Path, os.stat_result]]) -> Stamp:
+    return tuple((path.name, stat.st_mtime_ns, stat.st_size) for path, stat in files)
 
 
 def read_bounded(path: Path, limit: int) -> str | None:

@@ -11,17 +11,23 @@ from typing import Any
 
 import tomli_w
 
-from marextui.context.project import UNIT_CHARS, VALUE_CHARS, Tracker, is_name
+from marextui.context.project import UNIT_CHARS, VALUE_CHARS, Tracker
 from marextui.context.redaction import redact
 from marextui.private_files import ensure_private, write_private
-from marextui.store.project_folder import changed_at, ensure_marex, inside, named_file, read_bounded
+from marextui.store.project_folder import (
+    Stamp,
+    changed_at,
+    ensure_marex,
+    inside,
+    named_file,
+    named_files,
+    read_bounded,
+    stamp_of,
+)
 
 MAX_TRACKERS = 100
 MAX_BYTES = 8 * 1024
 FOLDER = "trackers"
-
-Stamp = tuple[tuple[str, int, int], ...]
-"""(file, time of change in ns, size in bytes) of every tracker."""
 
 
 class TrackerStore:
@@ -55,21 +61,11 @@ class TrackerStore:
         return named_file(self.folder, slug, ".toml")
 
     def _files(self) -> list[tuple[Path, os.stat_result]]:
-        try:
-            with os.scandir(self.folder) as entries:
-                found = [
-                    (self.folder / e.name, e.stat())
-                    for e in entries
-                    if e.is_file(follow_symlinks=False)
-                    and e.name.endswith(".toml")
-                    and is_name(e.name.removesuffix(".toml"))
-                ]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return sorted(found)[: MAX_TRACKERS + 1] if inside(self.folder, self._root) else []
+        found = named_files(self.folder, ".toml")[: MAX_TRACKERS + 1]
+        return found if inside(self.folder, self._root) else []
 
     def _stamp(self) -> Stamp:
-        return tuple((path.name, stat.st_mtime_ns, stat.st_size) for path, stat in self._files())
+        return stamp_of(self._files())
 
     def _all(self) -> tuple[Tracker, ...]:
         self.notice = ""
