@@ -204,7 +204,7 @@ class Activities:
         problem_text = await state.usage.record(
             line, state.session.id, end, totals, state.runner.tally, reading, state.compactor.summariser.costs
         )
-        state.warn_once(problem_text)
+        state.bus.warn_once(problem_text)
 
     async def compact(self, *, offline: bool) -> None:
         """`/compact` (M21): forced, whatever the threshold and the number of messages say."""
@@ -265,7 +265,7 @@ class Activities:
         except StoreError as problem:
             state.store_failed(problem)
         costs, turn = state.compactor.summariser.costs, state.session.conversation.turn
-        state.warn_once(await state.usage.summaries(costs, state.session.id, turn, state.control.label))
+        state.bus.warn_once(await state.usage.summaries(costs, state.session.id, turn, state.control.label))
         await state.refresh_memory()
         state.refresh_gauge()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from marextui.engine.events import Event, Phase, PhaseChanged
+from marextui.engine.events import Event, Notice, Phase, PhaseChanged
 
 Listener = Callable[[Event], None]
 
@@ -15,6 +15,7 @@ class Bus:
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
         self.phase: Phase = "idle"
+        self._warned: set[str] = set()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         self._listeners.append(listener)
@@ -28,6 +29,12 @@ class Bus:
     def emit(self, event: Event) -> None:
         for listener in tuple(self._listeners):
             listener(event)
+
+    def warn_once(self, text: str, hint: str = "") -> None:
+        """Emit a warning that this run has not given yet; "" is none."""
+        if text and text not in self._warned:
+            self._warned.add(text)
+            self.emit(Notice("warning", text, hint))
 
     def enter(self, phase: Phase, detail: str = "") -> None:
         """Say what the engine is doing now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from marextui.context.memory import MemoryEntry, excerpt, excerpt_limit, parse_m
 from marextui.context.memory_keeping import Fed
 from marextui.context.project import block_limit
 from marextui.engine.bus import Bus
-from marextui.engine.events import MemoryChanged, MemoryEntryInfo, MemoryReport, Notice
+from marextui.engine.events import MemoryChanged, MemoryEntryInfo, MemoryReport
 from marextui.engine.omitter import DAY, Omitter
 from marextui.engine.project import ProjectDesk
 from marextui.engine.prompt import SystemPart, system_part
@@ -58,7 +58,6 @@ class Desk:
     today: str = ""
     """The day (ISO) memory was last read: what is past its end is left out as of then, so that text in use stands."""
     _stamp: tuple[object, ...] | None = None
-    _noticed: set[str] = field(default_factory=set)
     _part: tuple[tuple[object, ...], SystemPart] | None = None
 
     async def refresh(self) -> bool:
@@ -76,21 +75,16 @@ class Desk:
                 return False
             self.rules, self.rules_cut = await self.memory.rules()
             if self.memory.rules_notice:
-                self._tell(self.memory.rules_notice)
+                self.bus.warn_once(self.memory.rules_notice)
             self.notes = await self.memory.read()
             self.today = day(self.omitter.clock.now())
         except OSError as problem:
-            self._tell(
+            self.bus.warn_once(
                 f"Memory could not be read: {problem.strerror or problem}", "The conversation goes on without it."
             )
             return False
         self._stamp = stamp
         return True
-
-    def _tell(self, text: str, hint: str = "") -> None:
-        if text not in self._noticed:
-            self._noticed.add(text)
-            self.bus.emit(Notice("warning", text, hint))
 
     def system_part(
         self,
@@ -118,7 +112,7 @@ class Desk:
                 block=block,
             )
             for notice in part.notices:
-                self._tell(notice)
+                self.bus.warn_once(notice)
             self._part = (key, part)
         return self._part[1]
 

@@ -43,7 +43,7 @@ class Probing:
                 return
             await session.append(found)
         except StoreError as problem:
-            state.warn_once(f"The compaction could not be checked: {problem}")
+            state.bus.warn_once(f"The compaction could not be checked: {problem}")
             return
         if state.archive.session is not session:
             return
@@ -104,7 +104,9 @@ class Probing:
                 reply.feed(chunk)
         if reply.usage is not None:
             turn = session.conversation.turn
-            state.warn_once(await state.usage.extra("probe", reply.usage, session.id, turn, connection.choice.label))
+            state.bus.warn_once(
+                await state.usage.extra("probe", reply.usage, session.id, turn, connection.choice.label)
+            )
         answered = without_wrapping(reply.body)
         if not answered.strip():
             state.bus.emit(Notice("warning", "The model gave no answer to the questions.", "/probe asks again."))

@@ -91,7 +91,6 @@ class ProjectDesk:
     _restarted: bool = True
     _used: bool = False
     _stamp: tuple[object, ...] | None = None
-    _noticed: set[str] = field(default_factory=set)
     _live: tuple[tuple[ProjectSources, int | None], str] | None = None
 
     def opened(self) -> None:
@@ -109,17 +108,12 @@ class ProjectDesk:
             self.sources = await self.files.read()
         except OSError as problem:
             text = f"The pages and trackers of this project could not be read: {problem.strerror or problem}"
-            self._tell(text, "The conversation goes on with what was read before.")
+            self.bus.warn_once(text, "The conversation goes on with what was read before.")
             return False
         for notice in self.files.notices:
-            self._tell(notice)
+            self.bus.warn_once(notice)
         self._stamp = stamp
         return True
-
-    def _tell(self, text: str, hint: str = "") -> None:
-        if text not in self._noticed:
-            self._noticed.add(text)
-            self.bus.emit(Notice("warning", text, hint))
 
     # -- what people do with it ----------------------------------------------------------------------------------------
 
@@ -213,7 +207,7 @@ class ProjectDesk:
         key = (self.sources, window)
         if self._live is None or self._live[0] != key:
             if is_clipped(self.sources, window):
-                self._tell("AGENTS.md is longer than this window has room for: only its beginning is sent.")
+                self.bus.warn_once("AGENTS.md is longer than this window has room for: only its beginning is sent.")
             self._live = key, live_block(project_state(self.sources, window), window)
         return self._live[1]
 

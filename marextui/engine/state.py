@@ -109,7 +109,6 @@ class EngineState:
     _saved_factors: Calibration | None = None
     _calibrated_for: str | None = None
     _purged_at: float = 0.0
-    _warned: set[str] = field(default_factory=set)
     _cycle: int = 0
 
     @property
@@ -206,7 +205,7 @@ class EngineState:
         try:
             self.calibration = await self.calibration_file.load()
         except OSError as problem:
-            self.warn_once(f"What was learned of models' counting could not be read: {problem.strerror or problem}")
+            self.bus.warn_once(f"What was learned of models' counting could not be read: {problem.strerror or problem}")
         self._saved_factors = self.calibration
 
     def _use_calibration(self, model: str) -> None:
@@ -228,7 +227,7 @@ class EngineState:
         try:
             await self.calibration_file.save(self.calibration)
         except OSError as problem:
-            self.warn_once(f"What was learned of this model could not be saved: {problem.strerror or problem}")
+            self.bus.warn_once(f"What was learned of this model could not be saved: {problem.strerror or problem}")
 
     # -- what is sent and how full it is -----------------------------------------------------------------------------
 
@@ -366,7 +365,7 @@ class EngineState:
             GaugeChanged(self.meter.gauge(self.session, reading, auto=self.policy.auto_compress, why_not=why))
         )
         if reading.window.tokens and reading.budget and reading.budget > 0:
-            self.warn_once(
+            self.bus.warn_once(
                 late_trigger_warning(
                     reading.window.tokens,
                     reading.reserve,
@@ -378,11 +377,6 @@ class EngineState:
 
     def refresh_gauge(self) -> None:
         self.gauge_changed(self.reading())
-
-    def warn_once(self, text: str) -> None:
-        if text and text not in self._warned:
-            self._warned.add(text)
-            self.bus.emit(Notice("warning", text))
 
     # -- time, disk --------------------------------------------------------------------------------------------------
 
