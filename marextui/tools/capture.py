@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from marextui.tools.environment import plain_environment
 from marextui.tools.offload import settle
@@ -41,12 +40,10 @@ async def capture(
 
     Raises OSError when it cannot be started.
     """
-    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as source:
-        stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL
-        if given:
-            source.write(given)
-            source.seek(0)
-            stdin = source
+    with tempfile.TemporaryFile() as errors, tempfile.NamedTemporaryFile() as source:
+        source.write(given)
+        source.flush()
+        stdin = source.name if given else os.devnull  # an empty file would be searched by ripgrep
         child = await start(argv, cwd=cwd, env=plain_environment(os.environ), stdin=stdin, stderr=errors)
         try:
             reading = asyncio.ensure_future(_read(child, take))

@@ -22,6 +22,9 @@ KILL_GRACE_SECONDS = 1.0
 """How long to look for the last of a killed group to be gone; one in an uninterruptible call may stay longer."""
 
 _POLL_SECONDS = 0.05
+_HELD_BACK = 'read -r _ && exec "$@" <"$0"'
+"""For the leader's shell: wait for a word, then become the program, which reads from the file named first. Without the
+word (this program died before its group was tied to it) nothing is run."""
 _READ_AHEAD = 1 << 18
 
 
@@ -81,11 +84,12 @@ async def start(
     *,
     cwd: Path,
     env: Mapping[str, str],
-    stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL,
+    stdin: str = os.devnull,
     stderr: int | IO[bytes] = asyncio.subprocess.STDOUT,
 ) -> Child:
-    """Start `argv` as the leader of a new session, which ends when this program dies. Raises OSError and ValueError
-    (NUL in an argument).
+    """Start `argv` as the leader of a new session, which ends when this program dies; it reads from the file `stdin`.
+
+    Raises OSError and ValueError (NUL in an argument). A program that does not exist ends with 127, as in a shell.
 
     The pipe is ours, not asyncio's: `Process.wait` must return when the process ends, even if a background child
     keeps the pipe open.
@@ -108,7 +112,7 @@ async def start(
 
 
 async def _tied(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int | IO[bytes], stdout: int, stderr: int | IO[bytes]
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: str, stdout: int, stderr: int | IO[bytes]
 ) -> tuple[asyncio.subprocess.Process, Lifeline]:
     line = await lifeline()
     try:
@@ -117,15 +121,24 @@ async def _tied(
         await line.release()
         raise
     line.tie(process.pid)
+    assert process.stdin is not None
+    process.stdin.write(b"\n")  # fits the pipe: goes out at once
+    process.stdin.close()
     return process, line
 
 
 async def _spawn(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int | IO[bytes], stdout: int, stderr: int | IO[bytes]
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: str, stdout: int, stderr: int | IO[bytes]
 ) -> asyncio.subprocess.Process:
     spawning = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
-            *argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+            *("/bin/sh", "-c", _HELD_BACK, stdin, *argv),
+            cwd=cwd,
+            env=env,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
         )
     )
     try:

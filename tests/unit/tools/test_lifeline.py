@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,32 @@ def test_a_killed_program_leaves_no_command_behind(tmp_path: Path, first: str) -
         app.wait()
         assert held.read() == "", "the end of the file comes when the last of the group is gone"
     assert not (tmp_path / "survived").exists()
+
+
+_DIES_TOO_EARLY = """\
+import asyncio, os, signal
+from pathlib import Path
+from marextui.tools.lifeline import Lifeline
+from marextui.tools.process import start
+
+Lifeline.tie = lambda self, group: os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(start(["/bin/sh", "-c", "echo ran >&2"], cwd=Path("."), env={}, stderr=2))
+"""
+
+
+def test_a_program_killed_before_it_has_tied_its_command_has_run_nothing() -> None:
+    """Between the start of a process and the word to the lifeline there is a moment; the command waits for its end."""
+    app = subprocess.run([sys.executable, "-c", _DIES_TOO_EARLY], stderr=subprocess.PIPE)  # all that hold it have ended
+    assert (app.returncode, app.stderr) == (-signal.SIGKILL, b"")
+
+
+async def test_a_program_reads_from_the_file_it_is_given_and_else_from_nothing(tmp_path: Path) -> None:
+    (tmp_path / "source").write_text("of the file")
+    for stdin, said in (({"stdin": str(tmp_path / "source")}, b"of the file"), ({}, b"")):
+        child = await start(["/bin/cat"], cwd=tmp_path, env={}, **stdin)
+        assert await child.output.read() == said
+        await child.process.wait()
+        await child.close()
 
 
 async def test_what_a_command_leaves_running_on_purpose_outlives_its_call(tmp_path: Path) -> None:
