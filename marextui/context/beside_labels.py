@@ -41,6 +41,8 @@ _ENGLISH: dict[str, str] = {
     "assistant": "assistant",
     "permissions": "Permissions are asked by the program, not remembered here.",
     "open": "Asked last (what came of it stands after this)",
+    "open request": "Open request",
+    "lifted": "{text} no longer holds since {id}",
     "answered": "answered",
     "joined": "answered together with the next one",
     "no answer": "stopped without an answer",
@@ -92,6 +94,8 @@ _FRENCH: dict[str, str] = {
     "user": "utilisateur",
     "permissions": "Les permissions sont demandées par le programme, pas retenues ici.",
     "open": "Demandé en dernier (la suite est après ceci)",
+    "open request": "Demande en cours",
+    "lifted": "{text} ne vaut plus depuis {id}",
     "answered": "répondu",
     "joined": "répondu avec la suivante",
     "no answer": "arrêté sans réponse",
@@ -102,6 +106,10 @@ _FRENCH: dict[str, str] = {
     "setting": "réglage",
     "constraint": "dit",
 }
+
+
+OPEN_LEADS = tuple(f"{words[key]}: " for words in (_ENGLISH, _FRENCH) for key in ("open", "open request"))
+"""How an item begins that code wrote for a request that was still open."""
 
 
 def labels(language: str) -> Mapping[str, str]:

@@ -30,14 +30,12 @@ _ENGLISH = {
     "modified": "modified",
     "times": "{n} times",
     "read only": "Read, not changed",
-    "open request": "Open request",
     "to do": "To do",
     "last answer": "Last answer",
 }
 _FRENCH = {
     "times": "{n} fois",
     "read only": "Lus, non modifiés",
-    "open request": "Demande en cours",
     "to do": "À faire",
     "last answer": "Dernière réponse",
 }
@@ -208,7 +206,8 @@ def offline_summary(
     placed: list[list[SummaryItem]] = [[] for _ in sections]
     for kind, items in built.items():
         placed[place_for(kind, sections)].extend(items)
-    nothing_open = bool(reader.requests) and not built["next steps"]
+    answered = bool(reader.requests) or closing_answer(reader.told) is not None  # one from before this span, perhaps
+    nothing_open = answered and not built["next steps"]
     summary = Summary(
         tuple(
             SummarySection(title, tuple(items), settled=nothing_open and rule_of(title) == "steps")

@@ -79,18 +79,21 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(w for w in plain(text).split() if len(w) > 2 or w.isdigit())
 
 
+def says(item: str, text: str, share: float = _SHARED_WORDS) -> bool:
+    """Whether `item` has most of the words of `text`, the same way round; both `plain`. False for fewer than three."""
+    words, said = _words(text), set(item.split())
+    if len(words) < 3 or len(words & said) < share * len(words):
+        return False
+    return bool(said & _NEGATIONS) == bool(_NEGATIONS & set(text.split()))
+
+
 def _told(text: str, share: float, view: View) -> bool:
     """Whether one item says `text`: verbatim, or most of its words and the same way round (never / always)."""
     short = " ".join(text.split()).casefold()[:160].rstrip()
     if short and short in view.whole:
         return True
-    words, negated = _words(text), bool(_NEGATIONS & set(plain(text).split()))
-    if len(words) < 3:
-        return False
-    return any(
-        len(words & (said := set(item.split()))) >= share * len(words) and bool(said & _NEGATIONS) == negated
-        for item in view.plain
-    )
+    wanted = plain(text)
+    return any(says(item, wanted, share) for item in view.plain)
 
 
 def core_of(error: str) -> str:

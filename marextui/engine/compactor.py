@@ -18,6 +18,7 @@ from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced, without_refusal
 from marextui.context.redacted import redacted_message
+from marextui.context.settling import settled
 from marextui.context.summary import SummaryRejected
 from marextui.context.triggers import OVERFLOW, CutFacts, Trigger, goal_of
 from marextui.engine.bus import Bus
@@ -190,9 +191,14 @@ class Compactor:
             return self._fail(session, reading, trigger, f"the summary was not usable: {problem}", "failed")
         except ModelError as problem:
             return self._fail(session, reading, trigger, f"the summary could not be made: {problem.message}", "failed")
-        merged = self.summariser.strategy.merge(earlier, checked.summary, cycle=cycle)
-        gone = joined(merged.summary, checked.folded, merged.left_out)
-        fitted = fit_tokens(in_place(merged.summary, gone), plan.cap, session.ledger.text)
+        messages = session.conversation.messages
+        at = next((i for i, m in enumerate(messages) if m.id == kept[cut.index].id), 0)
+        before = await asyncio.to_thread(_clean, messages[:at])
+        new = await asyncio.to_thread(settled, checked.summary, before)
+        merged = self.summariser.strategy.merge(earlier, new, cycle=cycle)
+        known = await asyncio.to_thread(settled, merged.summary, before)
+        gone = joined(known, checked.folded, merged.left_out)
+        fitted = fit_tokens(in_place(known, gone), plan.cap, session.ledger.text)
         gone = joined(fitted.summary, gone, fitted.folded)
         entry = CompactionCommitted(
             cycle=cycle,
@@ -205,7 +211,7 @@ class Compactor:
             tokens_before=reading.used,
             tokens_after=0,
             seconds=0.0,
-            beside=await self._known_for_certain(session, kept[cut.index].id, plan.beside),
+            beside=await self._known_for_certain(session, before, messages[at:], plan.beside),
         )
         pair = compaction_pair(entry)
         after = cut.kept_tokens + session.ledger.messages(pair)
@@ -238,7 +244,7 @@ class Compactor:
             self.last_failure = ""
         self.meter.rewritten()
         self.bus.emit(CompactionFinished(entry))
-        await self._feed(session, checked.summary, durable_items(fitted.folded), cycle, plan.dated)
+        await self._feed(session, new, durable_items(fitted.folded), cycle, plan.dated)
         return True
 
     async def _put_aside(self, session: Session, entry: CompactionCommitted, gone: Summary, plan: _Plan) -> str:
@@ -265,11 +271,10 @@ class Compactor:
             self.bus.emit(Notice("warning", text, "Recall still finds the messages they were made from."))
             return ""
 
-    async def _known_for_certain(self, session: Session, cut: str, room: int) -> str:
-        """What stands beside the summary of everything before `cut`, in `room` tokens (issue section 2)."""
-        messages = session.conversation.messages
-        at = next((i for i, m in enumerate(messages) if m.id == cut), 0)
-        before, after = await asyncio.to_thread(_clean, messages[:at]), messages[at:]
+    async def _known_for_certain(
+        self, session: Session, before: Sequence[Message], after: Sequence[Message], room: int
+    ) -> str:
+        """What stands beside the summary of everything `before` the cut, in `room` tokens (issue section 2)."""
         chars = room * CHARS_PER_TOKEN
         while chars > LEAST_SUMMARY_CHARS:
             text = await asyncio.to_thread(beside, before, after=after, max_chars=chars)

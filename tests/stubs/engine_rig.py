@@ -35,6 +35,9 @@ from tests.stubs.scripted_model import ScriptedChat, ScriptedConnection, Scripte
 
 E = TypeVar("E")
 
+_LOOK_AGAIN = 0.001
+"""Seconds between two looks: spinning would keep the interpreter from the thread that writes the log."""
+
 
 class ManualClock:
     """Time that stands still until a test moves it."""
@@ -89,7 +92,7 @@ class Rig:
 
     def __post_init__(self) -> None:
         self.hub = ScriptedHub(ScriptedConnection(self.chat, self.window))
-        self._seen = asyncio.Condition()
+        self._heard = asyncio.Event()
         self.engine: Engine
 
     async def start(self, *, connect: bool = True) -> Rig:
@@ -132,16 +135,18 @@ class Rig:
 
     def _hear(self, event: Event) -> None:
         self.events.append(event)
+        self._heard.set()
 
     async def until(self, test: Callable[[Event], bool], *, after: int = 0) -> Event:
-        """The first event since index `after` that passes `test`; yields to the loop until it comes, 20 s at most."""
+        """The first event since index `after` that passes `test`; waits until it comes, 20 s at most."""
         async with asyncio.timeout(20):
             while True:
                 for event in self.events[after:]:
                     if test(event):
                         return event
                 after = len(self.events)
-                await asyncio.sleep(0)
+                self._heard.clear()
+                await self._heard.wait()
 
     async def ask(self, text: str) -> TurnFinished:
         """Submit and wait for the end of that turn and of the engine's activity."""
@@ -154,7 +159,7 @@ class Rig:
 
     async def idle(self) -> None:
         while self.engine.busy or self.engine.checking:  # noqa: ASYNC110 -- the engine under test has no reason to announce this to tests
-            await asyncio.sleep(0)
+            await asyncio.sleep(_LOOK_AGAIN)
 
     def of(self, kind: type[E]) -> list[E]:
         return [e for e in self.events if isinstance(e, kind)]
