@@ -17,6 +17,9 @@ from marextui.context.summary_render import EMPTY, FOLDED_LINE, render_sections
 UNSTRUCTURED = "unstructured"
 """`key` of the items of a reply without any heading (P6)."""
 
+LONG_ITEM = 400
+"""Characters from which an item is a lump that is cut into pieces."""
+
 _HASH_HEADING = re.compile(r"\s{0,3}(#{1,6})\s*(.*?)\s*#*\s*$")
 _BOLD_HEADING = re.compile(r"\s*(?:[-*+•]\s+|\d{1,2}[.)]\s+)?(\*\*|__)(.+?)\1\s*[:：]?\s*(.*)$")
 _TAG_HEADING = re.compile(r"\s*<([A-Za-z][\w ]{2,40})>\s*(.*)$")
@@ -24,6 +27,7 @@ _PLAIN_HEADING = re.compile(r"\s*(?:[-*+•]\s+|\d{1,2}[.)]\s+)?([^:：]{3,45}?)
 _UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,}|\*{3,}|_{3,})\s*$")
 _BULLET = re.compile(r"^(\s*)(?:[-*+•–—‣◦▪●]|\d{1,3}[.)])\s+(.*)$")
 _TABLE_RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
+_SENTENCE_END = re.compile(r"[.!?…;](?=\s)|[。！？；]")
 _CYCLE_TAG = re.compile(r"\s*\(cycles? (\d{1,6})(?:[–-](\d{1,6}))?\)\s*$")
 _SAID_IN = re.compile(r"\s*\(said in [\w-]{1,60}(?:, [\w-]{1,60})*\)\s*$")
 _REPLACES = re.compile(r'\s*\(supersedes: "[^"]*"\)\s*$')
@@ -181,13 +185,31 @@ def _split_files(text: str) -> Iterator[str]:
         yield text
 
 
+def _pieces(text: str) -> Iterator[str]:
+    """`text`, when it is a long lump, in pieces of at most `LONG_ITEM` characters: cut between sentences, else words.
+
+    A lump would leave the view as a whole where there is no room for all of it.
+    """
+    while len(text) > LONG_ITEM:
+        ends = [m.end() for m in _SENTENCE_END.finditer(text, 0, LONG_ITEM)]
+        at = ends[-1] if ends else text.rfind(" ", 0, LONG_ITEM)
+        if at <= 0:
+            break
+        yield text[:at].strip()
+        text = text[at:].strip()
+    if text:
+        yield text
+
+
 def _items(draft: _Draft, cycle: int, sources: tuple[str, ...], key: str) -> Iterator[SummaryItem]:
     files = is_files(draft.title)
     for raw in draft.items:
         for text in _split_files(raw) if files else (raw,):
             bare, first, last = _cycles(" ".join(text.split()), cycle)
-            if not says_nothing(bare) and not FOLDED_LINE.fullmatch(bare):
-                yield SummaryItem(bare, path_key(bare) if files else key, first, last, sources)
+            if says_nothing(bare) or FOLDED_LINE.fullmatch(bare):
+                continue
+            for piece in (bare,) if files else _pieces(bare):
+                yield SummaryItem(piece, path_key(piece) if files else key, first, last, sources)
 
 
 def parse_summary(
@@ -231,6 +253,7 @@ def render_summary(summary: Summary, *, cap_chars: int | None = None) -> str:
 
 __all__ = [
     "EMPTY",
+    "LONG_ITEM",
     "SECTIONS",
     "UNSTRUCTURED",
     "SummaryRejected",

@@ -14,7 +14,14 @@ from marextui.context.validate import violations
 from marextui.engine.api import NEW
 from marextui.engine.build import build_engine
 from marextui.engine.engine import Engine
-from marextui.engine.events import Event, PhaseChanged, TextStreamed, TurnFinished
+from marextui.engine.events import (
+    CompactionFailed,
+    CompactionFinished,
+    Event,
+    PhaseChanged,
+    TextStreamed,
+    TurnFinished,
+)
 from marextui.engine.permissions import Decision
 from marextui.settings import Settings
 
@@ -57,6 +64,14 @@ class LiveEngine:
         mark = len(self.events)
         self.engine.submit(text)
         return await self.ended(mark)
+
+    async def compact(self) -> None:
+        """Compact now, and wait until that has ended one way or the other."""
+        mark = len(self.events)
+        self.engine.compact()
+        ended = await self.until(lambda e: isinstance(e, CompactionFinished | CompactionFailed), after=mark)
+        at = self.events.index(ended, mark)
+        await self.until(lambda e: isinstance(e, PhaseChanged) and e.phase == "idle", after=at)
 
     async def words(self, count: int, *, after: int = 0) -> None:
         """Wait until `count` pieces of text have been streamed since event index `after`."""

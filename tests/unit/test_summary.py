@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
+from marextui.context.fusion import fit
 from marextui.context.summary import (
+    LONG_ITEM,
     SECTIONS,
     UNSTRUCTURED,
     SummaryRejected,
@@ -314,3 +316,25 @@ def test_wrappers_are_removed() -> None:
     """Case 50: what is kept is the summary itself."""
     wrapped = f"<think>x</think>\n[Earlier conversation summary]\n<summary>\n```markdown\n{WELL_FORMED}```\n</summary>"
     assert check_reply(wrapped, "stop", False, "") == WELL_FORMED.strip()
+
+
+PROSE = " ".join(f"In step {n} the payment {5000 + n} of the night was declined with code {50 + n}." for n in range(40))
+
+
+@pytest.mark.parametrize(
+    "reply", [PROSE, f"## Current State\n- {PROSE}", PROSE.replace(". ", "; "), PROSE.replace(".", "")]
+)
+def test_a_lump_of_prose_becomes_items_that_may_leave_one_by_one(reply: str) -> None:
+    """A small model writes a page without a bullet: as one item it found no room, and nothing was kept of it."""
+    summary = parse_summary(check_reply(reply, "stop", False, ""), cycle=1)
+    items = [i for s in summary.sections for i in s.items]
+    assert 0 < max(len(i.text) for i in items) <= LONG_ITEM
+    assert " ".join(i.text for i in items) == " ".join(reply.split("- ")[-1].split())
+    kept, folded = fit(summary, 1000)
+    assert len(folded) < len(items)
+    assert len(render_summary(kept)) <= 1000
+
+
+def test_what_has_no_place_to_be_cut_stays_whole() -> None:
+    summary = parse_summary("## Current State\n- " + "x" * 900 + "\n- 短い。" + "長" * 500, cycle=1)
+    assert [len(i.text) for i in summary.sections[3].items] == [900, 3, 500]
