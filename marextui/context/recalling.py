@@ -16,6 +16,12 @@ RECALL_TOOLS = frozenset({"Recall", "ReadOmittedContent"})
 _NOTED = 3
 """Most changes told beside one result."""
 
+IN_PIECES, AROUND = 50_000, 2_000
+"""Of a longer text only the passages the index found are looked at, with so many characters around each."""
+
+GAP = "\n[…]\n"
+"""Between two such pieces."""
+
 
 def recall_text(message: Message, output: str | None = None) -> str:
     """The searchable text of `message`, "" when it is not looked through.
@@ -27,6 +33,20 @@ def recall_text(message: Message, output: str | None = None) -> str:
     calls = tuple(c for c in message.tool_calls if c.name not in RECALL_TOOLS)
     seen = message if calls == message.tool_calls else replace(message, tool_calls=calls)
     return searchable(seen if output is None else replace(seen, content=output))
+
+
+def pieces(text: str, starts: Sequence[int]) -> str:
+    """What of a long `text` stands around `starts`, in its order; a short one whole."""
+    if len(text) <= IN_PIECES or not starts:
+        return text
+    found: list[tuple[int, int]] = []
+    for start in sorted(starts):
+        begin, end = max(0, start - AROUND), start + 2 * AROUND
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return GAP.join(text[begin:end] for begin, end in found)
 
 
 def changes(shown: str, message_id: str, facts: Iterable[Fact]) -> str:

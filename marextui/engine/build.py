@@ -120,8 +120,8 @@ def assemble(
         wanted=wanted,
         opened=parts.opened,
     )
-    recaller = ConversationRecaller(lambda: archive.session, parts.log, omissions)
     originals = Originals(omitter, parts.log, lambda: archive.session)
+    recaller = ConversationRecaller(lambda: archive.session, parts.log, originals)
     runner = ToolRunner(
         parts.box,
         parts.titles,

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from marextui.context.messages import Message
-from marextui.context.recalling import changes, facts_around, recall_text
+from marextui.context.recalling import changes, facts_around, pieces, recall_text
 from marextui.context.search import Doc, Hit, Index, Prepared
-from marextui.engine.omitter import Omissions
 from marextui.engine.session import Session
 from marextui.store.database import StoreError
 from marextui.store.log import LogStore, Recalled
-from marextui.tools.types import RecallHit
+from marextui.tools.types import OmittedReader, RecallHit
 
 RESULTS = 3
 LOOKED_AT = 1_000_000
@@ -33,7 +32,7 @@ class ConversationRecaller:
 
     session: Callable[[], Session]
     log: LogStore
-    outputs: Omissions
+    outputs: OmittedReader
     _prepared: Prepared = field(default_factory=dict)
     _prepared_for: str = ""
 
@@ -79,10 +78,11 @@ class ConversationRecaller:
             ref = session.stored_ref(recalled.message_id)
             if ref is not None:
                 try:
-                    whole = await self.outputs.get(ref.omission_id)
+                    whole = await self.outputs.read(ref.omission_id)
                 except OSError:
                     whole = None
                 texts[recalled.message_id] = recall_text(by_id[recalled.message_id], whole)
+            texts[recalled.message_id] = pieces(texts[recalled.message_id], recalled.starts)
             looked_at += len(texts[recalled.message_id])
             if only and looked_at > LOOKED_AT:
                 break

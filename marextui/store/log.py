@@ -20,6 +20,8 @@ from marextui.store.recall import Recalled
 from marextui.store.rows import from_rows, json_inside, like, storable, to_rows
 
 CHUNK = 500
+INDEXED_AT_ONCE = 1_000_000
+"""Characters of outputs that are made searchable as they are written; larger ones are when somebody searches."""
 """Rows decoded at a time when a whole conversation is read."""
 
 _ENTRY = "seq, at, kind, payload"
@@ -237,11 +239,11 @@ class LogStore:
         async with self._holding() as database:
             found = await recall.find(database, key, query)
             times = {}
-            for _, seq in found:
+            for _, seq, _ in found:
                 sql = "SELECT at FROM entry WHERE conversation_id = ? AND seq = ?"
                 for row in await database.execute_fetchall(sql, (key, seq)):
                     times[seq] = float(row[0])
-        return tuple(Recalled(message_id, times.get(seq, 0.0)) for message_id, seq in found)
+        return tuple(Recalled(message_id, times.get(seq, 0.0), tuple(starts)) for message_id, seq, starts in found)
 
     async def _index_more(self, key: str) -> bool:
         """Index the next chunk of a conversation; False when nothing is left."""
@@ -252,7 +254,7 @@ class LogStore:
             return False
         records = await self._decoded(key, rows)
         last = rows[-1][0]
-        texts = await self._texts(recall.stored_ids(records))
+        texts = await self._outputs_of(key, [r.entry for r in records])
         at = [r.seq - done - 1 for r in records]
         passages = await asyncio.to_thread(recall.index_rows, [r.entry for r in records], texts)
         placed = [replace(p, entry=at[p.entry]) for p in passages]
@@ -260,16 +262,23 @@ class LogStore:
             await recall.add(database, key, done + 1, last, placed)
         return True
 
-    async def _texts(self, omission_ids: Iterable[str]) -> dict[str, str]:
-        """Stored outputs by id; one that cannot be read is found by what the message shows of it."""
-        texts: dict[str, str] = {}
-        for omission_id in omission_ids:
+    async def _outputs_of(self, conversation_id: str, entries: Sequence[Entry]) -> dict[str, str]:
+        """The whole outputs these entries show a part of, by message: from among them, the log or the store.
+
+        One that cannot be read is found by what the message shows of it.
+        """
+        texts = {e.message_id: e.text for e in entries if isinstance(e, WholeOutput) and e.part == -1}
+        for ref in recall.stored(entries):
+            if ref.message_id in texts:
+                continue
+            text = await self.whole(conversation_id, ref.message_id, -1)
             try:
-                text = await self._outputs.get(omission_id) if self._outputs is not None else None
+                if text is None and self._outputs is not None:
+                    text = await self._outputs.get(ref.omission_id)
             except OSError:
                 continue
             if text is not None:
-                texts[omission_id] = text
+                texts[ref.message_id] = text
         return texts
 
     async def find(self, id_or_prefix: str) -> ConversationRow | None:
@@ -300,8 +309,11 @@ class LogStore:
         encoded = await asyncio.to_thread(to_rows, entries)
         key = storable(conversation_id)
         passages: list[recall.IndexRow] = []
-        if self._searchable:
-            texts = await self._texts(recall.stored_ids(entries))
+        indexed = (
+            self._searchable and sum(len(e.text) for e in entries if isinstance(e, WholeOutput)) <= INDEXED_AT_ONCE
+        )
+        if indexed:
+            texts = await self._outputs_of(conversation_id, entries)
             passages = await asyncio.to_thread(recall.index_rows, entries, texts)
         messages = sum(isinstance(e, MessageAdded) for e in entries)
         turn = max((e.turn for e in entries if isinstance(e, TurnOpened)), default=0)
@@ -321,7 +333,7 @@ class LogStore:
                 " turns = max(turns, ?) WHERE id = ?",
                 (first + len(entries) - 1, at, messages, turn, key),
             )
-            if self._searchable:
+            if indexed:
                 await recall.add(database, key, first, first + len(entries) - 1, passages)
         return tuple(Record(first + i, at, entry) for i, entry in enumerate(entries))
 

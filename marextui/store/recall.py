@@ -1,9 +1,9 @@
 """The index behind Recall: SQLite FTS5 over the messages of the log and the stored outputs they show a part of.
 
-It holds terms, no text (contentless), in rows of a passage each; it finds the messages to look at, and `context.search`
-looks at them. Terms are those of `context.search.tokens`: stems, identifiers whole and in parts, single and paired
-characters of scripts without blanks. A row is written in the transaction that writes its message; what was logged
-before there was an index, or without one, is added in chunks when it is first asked for.
+It holds terms, no text (contentless), in rows of a passage each; it finds the messages to look at, and where in them,
+and `context.search` looks there. Terms are those of `context.search.tokens`: stems, identifiers whole and in parts,
+single and paired characters of scripts without blanks. A row is written in the transaction that writes its message;
+what was logged before there was an index, or without one, or was very large, is added when it is first asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hashlib import sha256
 
 import aiosqlite
 
-from marextui.context.entries import Entry, MessageAdded, OutputStored, Record
+from marextui.context.entries import Entry, MessageAdded, OmissionRef, OutputStored
 from marextui.context.recalling import recall_text
 from marextui.context.redaction import redact
 from marextui.context.search import phrases, query_terms, tokens
@@ -24,7 +24,7 @@ from marextui.store.rows import storable
 _PROBE = "CREATE VIRTUAL TABLE temp.recall_probe USING fts5(text)"
 _TABLE = """CREATE VIRTUAL TABLE IF NOT EXISTS recall USING fts5(
     conversation, text, content='', tokenize='unicode61 remove_diacritics 2')"""
-_FIND = """SELECT r.message_id, r.seq FROM recall JOIN recall_row AS r ON r.rowid = recall.rowid
+_FIND = """SELECT r.message_id, r.seq, r.start FROM recall JOIN recall_row AS r ON r.rowid = recall.rowid
     WHERE recall MATCH ? ORDER BY bm25(recall, 0.0, 1.0), r.seq DESC LIMIT ?"""
 
 PASSAGE_CHARS = 2_000
@@ -37,18 +37,24 @@ _TERMS = 60
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A message that may answer a query; `at` is when it was logged, in seconds since the epoch."""
+    """A message that may answer a query; `at` is when it was logged, in seconds since the epoch.
+
+    `starts` are the places in its text (`context.recalling.recall_text`) of the passages that were found, best first.
+    """
 
     message_id: str
     at: float
+    starts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """A passage to index: the position of its message in the entries given, and its terms."""
+    """A passage to index: the position of its message in the entries given, where it begins in the text of that, and
+    its terms."""
 
     entry: int
     message_id: str
+    start: int
     terms: str
 
 
@@ -66,21 +72,16 @@ async def prepare(database: aiosqlite.Connection) -> bool:
 
 
 def index_rows(entries: Sequence[Entry], outputs: Mapping[str, str]) -> list[IndexRow]:
-    """What to index of `entries`; `outputs` holds stored texts by omission id. Secrets are left out (I10).
+    """What to index of `entries`; `outputs` holds, by the id of a message, the whole output it shows a part of.
 
-    An output that was stored whole is indexed whole; slow for large ones, so never in the loop.
+    Secrets are left out (I10). Slow for large outputs, so never in the loop.
     """
-    whole = {
-        e.ref.message_id: outputs[e.ref.omission_id]
-        for e in entries
-        if isinstance(e, OutputStored) and e.ref.part == -1 and e.ref.omission_id in outputs
-    }
     rows: list[IndexRow] = []
     for n, entry in enumerate(entries):
         if isinstance(entry, MessageAdded):
             message = entry.message
-            text = redact(recall_text(message, whole.get(message.id)))
-            rows += [IndexRow(n, message.id, terms) for p in passages(text) if (terms := terms_of(p))]
+            text = redact(recall_text(message, outputs.get(message.id)))
+            rows += [IndexRow(n, message.id, at, terms) for at, p in passages(text) if (terms := terms_of(p))]
     return rows
 
 
@@ -89,8 +90,8 @@ def terms_of(text: str) -> str:
     return storable(" ".join(term for term, _ in tokens(text)))
 
 
-def passages(text: str) -> Iterable[str]:
-    """Stretches of whole lines of about `PASSAGE_CHARS` characters; longer lines are cut at blanks."""
+def passages(text: str) -> Iterable[tuple[int, str]]:
+    """(where it begins, stretch of whole lines of about `PASSAGE_CHARS`); longer lines are cut at blanks."""
     start = 0
     while start < len(text):
         end = min(len(text), start + PASSAGE_CHARS)
@@ -100,7 +101,7 @@ def passages(text: str) -> Iterable[str]:
                 if cut > 0:
                     end = cut + 1
                     break
-        yield text[start:end]
+        yield start, text[start:end]
         start = end
 
 
@@ -116,8 +117,8 @@ async def add(
     key = conversation_key(conversation_id)
     for row in rows:
         cursor = await database.execute(
-            "INSERT INTO recall_row (conversation_id, seq, message_id) VALUES (?, ?, ?)",
-            (conversation_id, first_seq + row.entry, storable(row.message_id)),
+            "INSERT INTO recall_row (conversation_id, seq, message_id, start) VALUES (?, ?, ?, ?)",
+            (conversation_id, first_seq + row.entry, storable(row.message_id), row.start),
         )
         await database.execute(
             "INSERT INTO recall (rowid, conversation, text) VALUES (?, ?, ?)", (cursor.lastrowid, key, row.terms)
@@ -154,16 +155,17 @@ def questions(conversation_id: str, query: str) -> list[str]:
     return [f"{conversation} AND text : ({' OR '.join(some)})" for some in (exact, words) if some]
 
 
-async def find(database: aiosqlite.Connection, conversation_id: str, query: str) -> list[tuple[str, int]]:
-    """(message id, seq) of the messages that may answer `query`, best first, each once."""
-    found: dict[str, int] = {}
+async def find(database: aiosqlite.Connection, conversation_id: str, query: str) -> list[tuple[str, int, list[int]]]:
+    """(message id, seq, starts of its passages) of the messages that may answer `query`, best first, each once."""
+    found: dict[str, tuple[str, int, list[int]]] = {}
     for question in questions(conversation_id, query):
-        for message_id, seq in await database.execute_fetchall(_FIND, (question, ROWS)):
-            found.setdefault(message_id, seq)
-    return list(found.items())
+        for message_id, seq, start in await database.execute_fetchall(_FIND, (question, ROWS)):
+            starts = found.setdefault(message_id, (message_id, seq, []))[2]
+            if start is not None:  # rows of an earlier version do not know it
+                starts.append(start)
+    return list(found.values())
 
 
-def stored_ids(records: Iterable[Record | Entry]) -> list[str]:
-    """The omission ids whose texts `index_rows` wants for these entries."""
-    entries = (r.entry if isinstance(r, Record) else r for r in records)
-    return [e.ref.omission_id for e in entries if isinstance(e, OutputStored) and e.ref.part == -1]
+def stored(entries: Iterable[Entry]) -> list[OmissionRef]:
+    """The stored outputs among these entries of which `index_rows` wants the whole."""
+    return [e.ref for e in entries if isinstance(e, OutputStored) and e.ref.part == -1]

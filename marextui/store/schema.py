@@ -48,6 +48,8 @@ UPGRADES: tuple[tuple[str, ...], ...] = (
             seq INTEGER NOT NULL
         )""",
     ),
+    # Where a passage begins in the text of its message: of megabytes of one output, pieces are looked at.
+    ("ALTER TABLE recall_row ADD COLUMN start INTEGER",),
 )
 """`UPGRADES[n]` turns schema version n into n + 1; a new file starts at 0. Steps are only ever added."""
 

@@ -65,6 +65,22 @@ async def test_the_hidden_middle_of_an_output_is_found(rig) -> None:
     assert [i.reads for i in await r.engine.omissions()] == [0], "looking is not reading back"
 
 
+@pytest.mark.parametrize("megabytes", [0.5, 1.2])
+async def test_what_no_entry_of_the_store_could_hold_is_found_too(rig, megabytes: float) -> None:
+    """Case 83, M27: an entry keeps 200 000 characters, the log all of it; of megabytes only pieces are looked at."""
+    half = "".join(f"INFO job {n} took {n % 7} s\n" for n in range(int(megabytes * 20_000)))
+    output = f"{half}KeyError: 'quota_left' at worker 7\nthe shelf is purple\n{half}"
+    assert len(output) > megabytes * 800_000
+    r = await rig(chat=ScriptedChat([call(("Bash", "{}")), say("It failed.")]), tools=ScriptedTools({"Bash": output}))
+    await r.ask("run it")
+    (stored,) = await r.engine.omissions()
+    assert "quota_left" not in (await r.omissions.get(stored.id) or "")
+    for query in ("quota_left", "What colour is the shelf?"):
+        hit = (await search(r, query))[0]
+        assert "KeyError: 'quota_left' at worker 7\nthe shelf is purple" in hit.text
+        assert len(hit.text) <= 2_000
+
+
 async def test_a_later_correction_is_noted(rig) -> None:
     r = await rig()
     await r.ask("The retry limit of billing is 37.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from marextui.context.messages import Message, ToolCall
-from marextui.context.recalling import changes, facts_around, recall_text
+from marextui.context.recalling import GAP, IN_PIECES, changes, facts_around, pieces, recall_text
 
 
 def said(n: int, text: str, role: str = "user") -> Message:
@@ -39,3 +39,16 @@ def test_repetitions_and_made_up_messages_are_not_looked_through() -> None:
 
 def test_a_stored_output_takes_the_place_of_what_is_shown() -> None:
     assert recall_text(Message("t", "tool", "part", name="Bash"), "the whole") == "the whole"
+
+
+def test_of_a_long_text_the_places_that_were_found_are_looked_at() -> None:
+    """Case 83: in the order of the text, none twice; a short text, or one of which no place is known, whole."""
+    text = "".join(f"line {n}\n" for n in range(20_000))
+    assert pieces(text, ()) == text
+    assert pieces(text[:IN_PIECES], [40_000]) == text[:IN_PIECES]
+    first, last = text.index("line 5000\n"), text.index("line 19000\n")
+    shown = pieces(text, [last, first, first + 100])
+    assert shown.count(GAP) == 1
+    assert shown.index("line 5000\n") < shown.index("line 19000\n")
+    assert shown.count("line 5005\n") == 1
+    assert len(shown) < 15_000
