@@ -27,7 +27,7 @@ BEGINNING, LONG_BEGINNING, ARGUMENTS = 80, 200, 120
 """Characters by which a message is designated: its beginning, a longer one, the arguments of a call (L8)."""
 MISALIGNED = -1
 
-_PREFIX_FIELDS = ("parallel_tool_calls", "reasoning_effort", "reasoning_format", "cache_prompt", "id_slot")
+PREFIX_FIELDS = ("parallel_tool_calls", "reasoning_effort", "reasoning_format", "cache_prompt", "id_slot")
 """Fields of a turn that decide how its prompt is rendered or where it is cached; sampling and streaming are not among
 them (L3, L12, L14)."""
 _BLOCKS = ((PROJECT_OPEN, PROJECT_CLOSE), (CONTEXT_UPDATE_OPEN, CONTEXT_UPDATE_CLOSE))
@@ -146,7 +146,7 @@ Rules:
 def continuation_extra(turn: Mapping[str, Any], *, tools: bool) -> dict[str, Any]:
     """Body fields of the continuation from those of the `turn`: what the cached prefix depends on, as it was, and
     thinking off beside the template's other arguments (L12–L14)."""
-    extra = {k: turn[k] for k in _PREFIX_FIELDS if k in turn}
+    extra = {k: turn[k] for k in PREFIX_FIELDS if k in turn}
     given = turn.get("chat_template_kwargs")
     extra["chat_template_kwargs"] = {**(given if isinstance(given, Mapping) else {}), "enable_thinking": False}
     if tools:

@@ -206,6 +206,15 @@ class Conversation:
         self.measured = None
         self._measures = [(None, 0) for _ in self.compactions]
 
+    def fork(self) -> Conversation:
+        """A conversation in the same state that goes its own way from here; this one stays as it is."""
+        other = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, list | dict | set):
+                setattr(other, name, copy(value))
+        other.inputs = {place: dict(by_path) for place, by_path in self.inputs.items()}
+        return other
+
     def without(self, cycle: int) -> Conversation:
         """This conversation as it would be if the compaction of `cycle` were undone; this one stays as it is."""
         other = copy(self)  # an undo only puts new lists in the place of the old ones, which both go on sharing

@@ -29,6 +29,24 @@ from marextui.models.types import Connection, ModelError
 from marextui.store.database import StoreError
 
 
+def turn_runner(state: EngineState, connection: Connection) -> TurnRunner:
+    """Runs a turn of the open conversation with that model."""
+    return TurnRunner(
+        session=state.session,
+        chat=Patient(connection.chat, state.bus, state.clock, state.policy.retries),
+        host=state,
+        meter=state.meter,
+        omitter=state.omitter,
+        compactor=state.compactor,
+        tools=state.runner,
+        bus=state.bus,
+        clock=state.clock,
+        ids=state.ids,
+        limits=state.limits(connection),
+        on_view=state.on_view,
+    )
+
+
 @dataclass(slots=True)
 class Activities:
     """Coroutines the worker runs as tasks; cancelling one is an interrupt."""
@@ -142,7 +160,7 @@ class Activities:
             await state.purge()
             await state.refresh_memory()
             state.bus.enter("loading")
-            runner = self._runner(await state.connected())
+            runner = turn_runner(state, await state.connected())
             await runner.run(turn)
             end = "done"
         except asyncio.CancelledError:
@@ -158,23 +176,6 @@ class Activities:
         finally:
             end = failure.end if failure is not None else end
             await self._close(turn, end, failure, runner, state.clock.monotonic() - started)
-
-    def _runner(self, connection: Connection) -> TurnRunner:
-        state = self.state
-        return TurnRunner(
-            session=state.session,
-            chat=Patient(connection.chat, state.bus, state.clock, state.policy.retries),
-            host=state,
-            meter=state.meter,
-            omitter=state.omitter,
-            compactor=state.compactor,
-            tools=state.runner,
-            bus=state.bus,
-            clock=state.clock,
-            ids=state.ids,
-            limits=state.limits(connection),
-            on_view=state.on_view,
-        )
 
     async def _close(
         self, turn: int, end: TurnEnd, failure: TurnFailed | None, runner: TurnRunner | None, seconds: float

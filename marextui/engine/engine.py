@@ -35,6 +35,7 @@ from marextui.engine.events import (
 )
 from marextui.engine.inspection import Inspection
 from marextui.engine.permissions import Decision
+from marextui.engine.prewarm import Prewarmer
 from marextui.engine.probing import Probing
 from marextui.engine.queue import PromptQueue
 from marextui.engine.session import Session
@@ -73,6 +74,8 @@ class Engine:
         self._background: set[asyncio.Task[None]] = set()
         self._closing = False
         self._checks = 0
+        self._prewarm = Prewarmer(state, self._spawn, self._at_rest)
+        state.control.leaving = self._prewarm.stop
         if state.policy.check_compactions:
             state.bus.subscribe(self._check_compaction)
 
@@ -100,6 +103,7 @@ class Engine:
     async def close(self) -> None:
         """Interrupt what runs and let it write its end; then close the model and the log."""
         self._closing = True
+        await self._prewarm.stop()
         await self._stop_activity()
         tasks = [t for t in (self._worker, *self._background) if t is not None]
         for task in tasks:
@@ -114,11 +118,12 @@ class Engine:
         if self._activity is not None:
             await asyncio.wait({self._activity})
 
-    def _spawn(self, work: Job) -> None:
+    def _spawn(self, work: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         task.add_done_callback(self._report_crash)
+        return task
 
     def _report_crash(self, task: asyncio.Task[None]) -> None:
         """A defect of ours must be seen, not swallowed: it becomes an error people can report."""
@@ -153,8 +158,10 @@ class Engine:
         while True:
             await self._wake.wait()
             self._wake.clear()
+            worked = False
             while not self._closing and (job := self._next_job()) is not None:
-                self._interrupted = False
+                worked, self._interrupted = True, False
+                self._prewarm.work_began()
                 self._activity = asyncio.create_task(job, name="engine activity")
                 self._activity.add_done_callback(self._report_crash)  # also when closing no longer lets us go on here
                 await asyncio.wait({self._activity})
@@ -164,6 +171,12 @@ class Engine:
                     hint = "Send a message or retry to go on, or drop them from the queue."
                     self.state.bus.emit(Notice("info", text, hint, "retry"))
                 self.state.bus.enter("idle")
+            if worked:
+                self._prewarm.rested()
+
+    def _at_rest(self) -> bool:
+        """Nothing runs, and nothing waits for it."""
+        return not (self._closing or self.busy or self._asked or self._retry_asked or len(self._queue))
 
     def _next_job(self) -> Job | None:
         if self._asked:
@@ -246,6 +259,7 @@ class Engine:
             if row is not None:
                 archive.claim(row)
             self._asked.clear()  # what was asked for belongs to the conversation that is left
+            await self._prewarm.conversation_left()
             await self._stop_activity()
             await archive.open(row)
         except StoreError as problem:
@@ -255,6 +269,7 @@ class Engine:
             self._queue.paused = True
             self._queue.announce()
         await self.state.opened()
+        self._prewarm.conversation_opened()
 
     async def rename(self, title: str) -> None:
         cleaned = one_line(title.strip(), 200)
@@ -343,7 +358,7 @@ class Engine:
             usage=state.usage.lines(),
             data_path=state.archive.location,
             aftermaths=await self._look.aftermaths(),
-            economy=state.economy(),
+            economy=(*state.economy(), self._prewarm.status()),
         )
 
     async def context_check(self) -> tuple[Check, ...]:

@@ -469,6 +469,23 @@ class MemoryChanged:
     report: MemoryReport
 
 
+PrewarmState = Literal["idle", "warming", "ready", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class PrewarmChanged:
+    """Where the computing of the next turn's prompt stands (only with the key): `why` is part of a sentence.
+
+    "ready": the server holds it; it computed `computed` tokens and had `cached` (None: not told). "idle": nothing is
+    computed ahead, or what was is used up. "refused": nothing is computed now, for the reason in `why`.
+    """
+
+    state: PrewarmState
+    why: str = ""
+    computed: int | None = None
+    cached: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
     turn: int
@@ -522,6 +539,7 @@ Event = (
     | MemoryChanged
     | ContextUpdatePlaced
     | ProjectCopied
+    | PrewarmChanged
     | TurnFinished
     | Notice
 )

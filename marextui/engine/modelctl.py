@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from marextui.engine.api import ModelOption
@@ -29,6 +30,8 @@ class ModelControl:
     choice: ModelChoice | None = None
     connection: Connection | None = None
     failed: str = ""
+    leaving: Callable[[], Awaitable[None]] | None = None
+    """Awaited before a connection is closed: it ends what still uses it."""
     _task: asyncio.Task[Connection] | None = None
     _known: dict[str, ModelChoice] = field(default_factory=dict)
 
@@ -73,6 +76,8 @@ class ModelControl:
 
     async def drop(self) -> None:
         """Close the connection (ends a child process); the next `ensure` connects again."""
+        if self.leaving is not None:
+            await self.leaving()
         task, self._task = self._task, None
         if task is not None and not task.done():
             task.cancel()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from marextui.context.budget import UNKNOWN_WINDOW, late_trigger_warning, settle_window
 from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB, MEGABYTE
 from marextui.context.calibration import Calibration
-from marextui.context.messages import Message
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
 from marextui.context.project_block import SYSTEM_LINE
 from marextui.context.sections import SECTIONS
@@ -286,14 +284,11 @@ class EngineState:
             offline_summaries=self.policy.offline_summaries,
         )
 
-    def dry_request(self, connection: Connection, history: Sequence[Message] | None = None) -> ChatRequest:
-        """The request a turn's first step would send now, made by the turn's own code; touches nothing (L34).
-
-        `history` is the view to send instead of the live one (a prewarm knows what the next turn start will omit).
-        """
+    def dry_request(self, connection: Connection) -> ChatRequest:
+        """The request a turn's first step would send now, made by the turn's own code; touches nothing (L34)."""
         return turn_request(
             self.system_part(),
-            self.session.history() if history is None else history,
+            self.session.history(),
             self.limits(connection),
             echo_reasoning=self.session.ledger.echo_reasoning,
             conversation=self.session.id,

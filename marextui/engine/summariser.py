@@ -59,9 +59,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one summary request took: the server's count and times (None, empty: not told), seconds on our clock."""
+    """What one request beside the turns' steps took: the server's count and times (None, empty: not told), seconds on
+    our clock."""
 
-    how: Literal["continuation", "transcript"]
+    how: Literal["continuation", "transcript", "ahead"]
     usage: Usage | None
     timings: Mapping[str, float]
     seconds: float

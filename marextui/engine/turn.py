@@ -67,8 +67,7 @@ class TurnRunner:
 
     async def run(self, turn: int) -> None:
         """Steps until the final answer. Raises `TurnFailed`; cancelling leaves a valid log (partial text kept)."""
-        with self._storing():
-            await self.omitter.at_turn_start(self.session, turn)
+        await self._begin(turn)
         step = 0
         while True:
             step += 1
@@ -77,6 +76,18 @@ class TurnRunner:
             if message is None or not message.tool_calls:
                 return
             await self.tools.run_all(self.session, message.tool_calls, turn=turn, window=self.meter.window.tokens)
+
+    async def rehearse(self, turn: int) -> None:
+        """What goes before the first request, and no request: on a draft of the engine, to know what it will be (L34).
+
+        Raises `TurnFailed` where none would be sent.
+        """
+        await self._begin(turn)
+        self._refuse(turn, 1, *await self._prepare(turn, 1))
+
+    async def _begin(self, turn: int) -> None:
+        with self._storing():
+            await self.omitter.at_turn_start(self.session, turn)
 
     async def _prepare(self, turn: int, step: int) -> tuple[SystemPart, Reading]:
         """Measure, make smaller what has to be, measure again (M2, M5, M10).

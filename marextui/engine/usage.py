@@ -80,7 +80,20 @@ class UsageBook:
             return f"The usage journal could not be written: {problem.strerror or problem}"
         return ""
 
+    async def prewarm(self, cost: Cost, conversation_id: str, turn: int, model: str) -> str:
+        """Append one line for a prewarm (L50), which is in no turn's figures (L45); returns as `record`."""
+        if self.journal is None:
+            return ""
+        try:
+            await self.journal.append({**self._request(cost, conversation_id, turn, model), "kind": "prewarm"})
+        except OSError as problem:
+            return f"The usage journal could not be written: {problem.strerror or problem}"
+        return ""
+
     def _summary(self, cost: Cost, conversation_id: str, turn: int, model: str) -> dict[str, Any]:
+        return {**self._request(cost, conversation_id, turn, model), "kind": "compact"}
+
+    def _request(self, cost: Cost, conversation_id: str, turn: int, model: str) -> dict[str, Any]:
         usage = cost.usage or Usage()
         times = {name: cost.timings.get(name) for name in ("prompt_ms", "predicted_ms")}
         return {
@@ -88,7 +101,7 @@ class UsageBook:
             "ts": self.clock.now(),
             "conv": conversation_id,
             "turn": turn,
-            "kind": "compact",
+            "kind": "",
             "how": cost.how,
             "model": model,
             "inp": usage.inp,

@@ -111,6 +111,8 @@ class OpenAIChat:
                         yield chunk
                 return
             except _Refused as refused:
+                if request.kind == "prewarm":  # nothing is learned from one: turns are sent as they were (L43)
+                    raise refused.error from None
                 self._dropped.add(refused.field)
 
     async def _once(self, request: ChatRequest, body: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
@@ -209,14 +211,15 @@ class OpenAIChat:
             response.status_code, text, api_key=self._api_key, retry_after=response.headers.get("retry-after", "")
         )
         if error.kind == "bad_request" and (field := refused_field(response.status_code, text, body)):
-            raise _Refused(field)
+            raise _Refused(field, error)
         raise error
 
 
 class _Refused(Exception):
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, error: ModelError) -> None:
         super().__init__(field)
         self.field = field
+        self.error = error
 
 
 def _ids(request: ChatRequest) -> set[str]:
