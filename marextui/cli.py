@@ -1,4 +1,4 @@
-"""The command line: the screen, `-p` for one answer without it, `replay` for recorded conversations."""
+"""The command line: the screen, `-p` for one answer without it, `replay` for recordings, `doctor` for servers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from marextui.replay_command import replay_main
 
         return replay_main(arguments[1:])
+    if arguments[:1] == ["doctor"]:
+        from marextui.doctor_command import doctor_main
+
+        return doctor_main(arguments[1:])
     options = _parser().parse_args(arguments)
     if options.version:
         print(_version())
@@ -49,7 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="marextui",
         description="A full-screen terminal chat whose context you can see, trust and take back.",
-        epilog="marextui replay FILE shows what the engine would do with a recorded conversation: marextui replay -h",
+        epilog="marextui doctor [URL] examines a model's server; marextui replay FILE shows what the engine would do "
+        "with a recorded conversation. Both explain themselves with -h.",
     )
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     again = parser.add_mutually_exclusive_group()

@@ -89,6 +89,11 @@ def without_wrapping(text: str) -> str:
     return _MARK.sub("", _WRAPPER.sub("", without_reasoning(text))).strip()
 
 
+def writes_call(text: str) -> bool:
+    """Whether `text` holds a tool call written out, in one of the ways of common templates (L22)."""
+    return bool(_TOOL_JSON.match(text) or _TOOL_TEXT.search(_CODE_SPAN.sub("", _CODE.sub("", text))))
+
+
 def _is_heading(line: str) -> bool:
     bare = line.strip()
     if re.match(r"#{1,6}\s", bare):
@@ -129,7 +134,7 @@ def check_reply(
     cleaned = without_mark(sanitise(cleaned, max_line=len(cleaned) + 1))
     if is_page(cleaned):
         raise SummaryRejected("The server answered with a web page instead of the summary.")
-    if _TOOL_JSON.match(cleaned) or _TOOL_TEXT.search(_CODE_SPAN.sub("", _CODE.sub("", cleaned))):
+    if writes_call(cleaned):
         raise SummaryRejected("The model wrote a tool call as text instead of the summary.")
     try:
         cleaned = notes_in(unfenced(cleaned), {*map(canonical_title, sections), *KINDS}).strip()
@@ -157,4 +162,13 @@ def check_reply(
     return cleaned
 
 
-__all__ = ["MIN_CHARS", "SummaryRejected", "ToolCalled", "check_reply", "says_nothing", "unfenced", "without_wrapping"]
+__all__ = [
+    "MIN_CHARS",
+    "SummaryRejected",
+    "ToolCalled",
+    "check_reply",
+    "says_nothing",
+    "unfenced",
+    "without_wrapping",
+    "writes_call",
+]

@@ -53,7 +53,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What a server tells about itself and one model. `window` is in tokens.
+    """What a server tells about itself and one model. `window` is in tokens; `window_from` the route that told it.
 
     `supports_tools` None: it does not say. `trained` marks a window that is only the most the model was trained for.
     """
@@ -62,6 +62,7 @@ class ServerFacts:
     window: int | None
     trained: bool
     supports_tools: bool | None
+    window_from: str = ""
 
 
 async def fetch_json(
@@ -70,13 +71,14 @@ async def fetch_json(
     """The JSON a question is answered with; None for any failure, since the next question may fare better."""
     try:
         async with asyncio.timeout(timeout):
-            status, raw = await _get(http, url, api_key, body)
+            status, raw = await fetch(http, url, api_key, body)
     except (TimeoutError, httpx.HTTPError):
         return None
     return parse_json(raw) if status == 200 else None
 
 
-async def _get(http: httpx.AsyncClient, url: str, api_key: str, body: object) -> tuple[int, bytes]:
+async def fetch(http: httpx.AsyncClient, url: str, api_key: str = "", body: object = None) -> tuple[int, bytes]:
+    """Status and body (four megabytes of it at most) of a GET, or of a POST of `body`. Raises `httpx.HTTPError`."""
     method = "GET" if body is None else "POST"
     async with http.stream(method, url, headers=auth_headers(api_key), json=body) as response:
         raw = bytearray()
@@ -119,7 +121,8 @@ async def inspect(http: httpx.AsyncClient, base_url: str, model: str, *, api_key
     listing = fetch_json(http, join(base_url, "models"), api_key=api_key)
     if not is_local(base_url):
         entry = _entry(await listing, model)
-        return ServerFacts("OpenAI-compatible", _listed_window(entry), False, None)
+        listed = _listed_window(entry)
+        return ServerFacts("OpenAI-compatible", listed, False, None, "/v1/models" if listed else "")
     answers = await asyncio.gather(
         listing,
         fetch_json(http, f"{root}/props", api_key=api_key),
@@ -136,21 +139,28 @@ async def inspect(http: httpx.AsyncClient, base_url: str, model: str, *, api_key
         url = str(httpx.URL(f"{root}/props").copy_add_param("model", model))  # router mode: props are per model
         props = await fetch_json(http, url, api_key=api_key) or props
     entry = _entry(models, model)
-    running = (
-        as_positive(at(props, "default_generation_settings", "n_ctx"))
-        or _ollama_loaded(loaded, model)
-        or _studio_loaded(studio, studio_old, model)
-        or as_positive(at(entry, "max_model_len"))
-        or as_positive(at(entry, "meta", "n_ctx"))
-        or _ollama_num_ctx(show)
+    running, where = _first_told(
+        ("/props (n_ctx)", at(props, "default_generation_settings", "n_ctx")),
+        ("/api/ps (context_length)", _ollama_loaded(loaded, model)),
+        ("/api/v1/models (loaded context_length)", _studio_loaded(studio, model)),
+        ("/api/v0/models (loaded_context_length)", _old_studio(studio_old, model, "loaded_context_length")),
+        ("/v1/models (max_model_len)", at(entry, "max_model_len")),
+        ("/v1/models (meta.n_ctx)", at(entry, "meta", "n_ctx")),
+        ("/api/show (num_ctx)", _ollama_num_ctx(show)),
     )
-    trained = (
-        _listed_window(entry)
-        or _studio_max(studio, studio_old, model)
-        or as_positive(at(entry, "meta", "n_ctx_train"))
-        or _ollama_trained(show)
+    trained, trained_where = _first_told(
+        ("/v1/models", _listed_window(entry)),
+        ("/api/v1/models (max_context_length)", at(_studio(studio, model), "max_context_length")),
+        ("/api/v0/models (max_context_length)", _old_studio(studio_old, model, "max_context_length")),
+        ("/v1/models (meta.n_ctx_train)", at(entry, "meta", "n_ctx_train")),
+        ("/api/show (context_length)", _ollama_trained(show)),
     )
-    return ServerFacts(kind, running or trained, running is None, _tools(props, show))
+    return ServerFacts(kind, running or trained, running is None, _tools(props, show), where or trained_where)
+
+
+def _first_told(*told: tuple[str, object]) -> tuple[int | None, str]:
+    """The first window that is a number above 0, and where it was told; (None, "") when there is none."""
+    return next(((n, where) for where, value in told if (n := as_positive(value))), (None, ""))
 
 
 def _entry(listing: object, model: str) -> Any:
@@ -197,19 +207,17 @@ def _ollama_trained(show: object) -> int | None:
     return next((as_positive(v) for k, v in info.items() if str(k).endswith(".context_length")), None)
 
 
-def _studio_loaded(studio: object, old: object, model: str) -> int | None:
-    entry = _named(at(studio, "models"), model, "key", "id", "selected_variant")
-    sizes = [as_positive(at(i, "config", "context_length")) for i in items(at(entry, "loaded_instances"))]
-    return next((s for s in sizes if s), None) or as_positive(
-        at(_named(at(old, "data"), model, "id"), "loaded_context_length")
-    )
+def _studio(studio: object, model: str) -> Any:
+    return _named(at(studio, "models"), model, "key", "id", "selected_variant")
 
 
-def _studio_max(studio: object, old: object, model: str) -> int | None:
-    entry = _named(at(studio, "models"), model, "key", "id", "selected_variant")
-    return as_positive(at(entry, "max_context_length")) or as_positive(
-        at(_named(at(old, "data"), model, "id"), "max_context_length")
-    )
+def _studio_loaded(studio: object, model: str) -> int | None:
+    instances = items(at(_studio(studio, model), "loaded_instances"))
+    return next((s for i in instances if (s := as_positive(at(i, "config", "context_length")))), None)
+
+
+def _old_studio(old: object, model: str, key: str) -> Any:
+    return at(_named(at(old, "data"), model, "id"), key)
 
 
 def _tools(props: object, show: object) -> bool | None:
@@ -279,7 +287,7 @@ async def list_models(http: httpx.AsyncClient, base_url: str, *, api_key: str = 
     shown = display_url(base_url)
     try:
         async with asyncio.timeout(timeout):
-            status, raw = await _get(http, join(base_url, "models"), api_key, None)
+            status, raw = await fetch(http, join(base_url, "models"), api_key, None)
     except httpx.RequestError as error:
         raise network_error(error, shown, silence=timeout, answering=False) from error
     except TimeoutError as error:
@@ -309,7 +317,7 @@ async def _probe(http: httpx.AsyncClient, kind: str, port: int) -> Found:
     base = normalise_base_url(f"http://127.0.0.1:{port}")
     try:
         async with asyncio.timeout(PROBE_TIMEOUT):
-            status, raw = await _get(http, join(base, "models"), "", None)
+            status, raw = await fetch(http, join(base, "models"), "", None)
     except (TimeoutError, httpx.HTTPError):
         return Found(kind, base, (), False)
     if status in {401, 403}:

@@ -95,6 +95,15 @@ def server_root(base_url: str) -> str:
     return str(url.copy_with(path="/" + "/".join(kept), query=None)).rstrip("/")
 
 
+def same_server(one: str, other: str) -> bool:
+    """Whether two base URLs name the same scheme, host and port: a key of the one may be sent to the other."""
+    try:
+        a, b = httpx.URL(normalise_base_url(one)), httpx.URL(normalise_base_url(other))
+    except ModelError:
+        return False
+    return (a.scheme, a.host, a.port) == (b.scheme, b.host, b.port)
+
+
 def display_url(base_url: str) -> str:
     """`base_url` without user, password and query, for messages and pickers."""
     try:
