@@ -64,6 +64,8 @@ class Settings:
     compact_continuation: bool = False
     prewarm: Literal["off", "on", "full"] = "off"
     proj_snapshot: bool = False
+    warm_resume: Literal["off", "on", "all"] = "on"
+    warm_resume_mb: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

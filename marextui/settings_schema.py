@@ -14,9 +14,11 @@ from marextui.context.sections import SECTIONS, check_sections
 from marextui.context.strategy_names import STRATEGY_NAMES
 from marextui.context.trigger_names import CHOSEN_TRIGGERS, COMPACT_BASES, KEEP_TURNS, SLIDE_BY
 
-Kind = Literal["text", "whole number", "number", "yes/no", "list of texts", "on/off", "on/full/off", "table of texts"]
+Kind = Literal[
+    "text", "whole number", "number", "yes/no", "list of texts", "on/off", "on/full/off", "on/all/off", "table of texts"
+]
 
-SWITCHES = frozenset({"on/off", "on/full/off"})
+SWITCHES = frozenset({"on/off", "on/full/off", "on/all/off"})
 """Kinds that any value but their own words switches off (L1, L30)."""
 
 
@@ -261,6 +263,13 @@ SCHEMA: tuple[Setting, ...] = (
         "Local engines: keep a dated copy of the project block in each conversation and send only what changes",
         aliases=("PROJ_SNAPSHOT",),
     ),
+    Setting(
+        "warm_resume",
+        "on/all/off",
+        "on",
+        "Keep what the embedded engine has computed when a conversation is left; all: other llama.cpp servers' too",
+    ),
+    Setting("warm_resume_mb", "whole number", 1000, "Most room that takes; the oldest go first", "MB", _not_negative),
 )
 
 BY_NAME: dict[str, Setting] = {name: s for s in SCHEMA for name in (s.key, *s.aliases)}
@@ -335,15 +344,18 @@ def from_env(setting: Setting, value: str) -> Any:
 
 
 def _switched(setting: Setting, value: object) -> Any:
-    """A switch in any spelling: True, 1, "on", "Oui", …; of three words, "full" too (L1, L30)."""
-    three = setting.type == "on/full/off"
+    """A switch in any spelling: True, 1, "on", "Oui", …; of three words, the middle one too (L1, L30)."""
+    more = setting.type.split("/")[1:-1]
     word = str(value).strip().lower() if isinstance(value, str | int) else "?"
-    if three and word == "full":
-        return "full"
+    if word in more:
+        return word
     if word in _YES:
-        return "on" if three else True
-    if word and word not in _NO:
-        raise Refused(f"must be {'on, full or off' if three else 'on or off'}, not {_shown(setting, value)}")
+        return "on" if more else True
+    if word in _NO:
+        return "off" if more else False
+    if word:
+        words = "".join(f", {middle}" for middle in more)
+        raise Refused(f"must be on{words} or off, not {_shown(setting, value)}")
     return setting.default
 
 

@@ -36,6 +36,7 @@ from marextui.engine.state import EngineState, Policy
 from marextui.engine.summariser import NOT_BESIDE, Summariser
 from marextui.engine.toolrun import SeenFiles, Titles, ToolRunner
 from marextui.engine.usage import Journal, UsageBook
+from marextui.engine.warm import StateFiles, WarmResume
 from marextui.models.hub import Hub
 from marextui.models.tokenizer import TokenizerError, load_counter
 from marextui.models.types import ModelHub
@@ -48,6 +49,7 @@ from marextui.store.omissions import OmissionStore
 from marextui.store.open_elsewhere import OpenConversations
 from marextui.store.project import ProjectStore
 from marextui.store.usage import UsageJournal
+from marextui.store.warm import WarmStates
 from marextui.tools import titles
 from marextui.tools.box import default_toolbox
 from marextui.tools.memory_page import MemoryPage
@@ -74,6 +76,7 @@ class Parts:
     seen: SeenFiles | None = None
     project: ProjectFiles | None = None
     opened: OpenConversations | None = None
+    states: StateFiles | None = None
 
 
 def assemble(
@@ -135,6 +138,9 @@ def assemble(
         seen=parts.seen,
     )
     control = ModelControl(parts.hub, bus)
+    warm: WarmResume | None = None
+    if parts.states is not None:
+        warm = WarmResume(policy.warm_resume, policy.warm_resume_mb, parts.states, control, parts.clock)
     summariser = _summariser(policy, parts.clock, Continuation(policy.compact_continuation, control))
     folder = str(root) if show_project else ""
     state = EngineState(
@@ -153,6 +159,7 @@ def assemble(
         usage=UsageBook(parts.journal, parts.clock),
         compactor=Compactor(bus, parts.clock, meter, parts.memory, omitter, summariser, policy.beside_tokens),
         calibration_file=parts.calibration,
+        warm=warm,
     )
     return Engine(state, setup)
 
@@ -183,11 +190,13 @@ def policy_from(settings: Settings) -> Policy:
         compact_continuation=settings.compact_continuation,
         prewarm=settings.prewarm,
         proj_snapshot=settings.proj_snapshot,
+        warm_resume=settings.warm_resume,
+        warm_resume_mb=settings.warm_resume_mb,
     )
 
 
-def build_hub(settings: Settings, env: Mapping[str, str], *, probe: bool = True) -> Hub:
-    """The model hub of the product."""
+def build_hub(settings: Settings, env: Mapping[str, str], *, probe: bool = True, keep_states: bool = False) -> Hub:
+    """The model hub of the product. `keep_states`: its embedded engine may keep what it has computed (warm resume)."""
     return Hub(
         cache_dir=paths.cache_dir(),
         log_dir=paths.data_dir() / "logs",
@@ -200,6 +209,7 @@ def build_hub(settings: Settings, env: Mapping[str, str], *, probe: bool = True)
         local_window=settings.local_window,
         silence_timeout=float(settings.request_timeout),
         probe=probe,
+        keep_states=keep_states,
     )
 
 
@@ -219,7 +229,7 @@ async def build_engine(
     project_root = root or paths.project_root(cwd)
     clock = SystemClock()
     database = paths.conversations_db()
-    hub = build_hub(settings, env if env is not None else os.environ)
+    hub = build_hub(settings, env if env is not None else os.environ, keep_states=settings.warm_resume != "off")
     omissions = OmissionStore(
         paths.omissions_dir(project_root), clock.now, root=project_root, quota_mb=settings.omissions_quota_mb
     )
@@ -250,6 +260,7 @@ async def build_engine(
         seen=seen,
         project=about,
         opened=OpenConversations(paths.data_dir() / "open"),
+        states=WarmStates(paths.cache_dir() / "slots"),
     )
     return assemble(
         parts,

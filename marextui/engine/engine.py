@@ -110,6 +110,7 @@ class Engine:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        await self.state.leave_slot()
         await self.state.control.drop()
         await self.state.archive.close()
 
@@ -261,6 +262,7 @@ class Engine:
             self._asked.clear()  # what was asked for belongs to the conversation that is left
             await self._prewarm.conversation_left()
             await self._stop_activity()
+            await self.state.leave_slot()
             await archive.open(row)
         except StoreError as problem:
             self.state.bus.emit(Notice("error", f"The conversation could not be opened: {problem}"))
@@ -269,6 +271,8 @@ class Engine:
             self._queue.paused = True
             self._queue.announce()
         await self.state.opened()
+        if self.state.control.connection is not None:
+            self.state.enter_slot()
         self._prewarm.conversation_opened()
 
     async def rename(self, title: str) -> None:
@@ -304,6 +308,7 @@ class Engine:
 
     async def select_model(self, option_id: str) -> None:
         await self._stop_activity()
+        await self.state.leave_slot()
         if not await self.state.control.select(option_id):
             self.state.bus.emit(Notice("warning", "That model is no longer there.", "Open /model again."))
             return
@@ -314,6 +319,7 @@ class Engine:
         if problem or choice is None:
             return problem
         await self._stop_activity()
+        await self.state.leave_slot()
         await self.state.control.use(choice)
         self._model_changed()
         return ""

@@ -20,6 +20,7 @@ from marextui.models.types import (
     LoadProgress,
     ModelChoice,
     ReasoningChunk,
+    SlotStates,
     TextChunk,
     ToolCallChunk,
 )
@@ -193,6 +194,7 @@ class RecordedConnection:
     alive: bool = True
 
     slots: Slots = field(default_factory=Slots)
+    states: SlotStates | None = None
 
     async def refresh_window(self) -> Window:
         return self.window

@@ -34,6 +34,7 @@ from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
 from marextui.engine.turn_terms import ViewListener
 from marextui.engine.usage import UsageBook
+from marextui.engine.warm import WarmMode, WarmResume
 from marextui.models.types import ChatRequest, Connection
 from marextui.store.database import StoreError
 
@@ -70,6 +71,8 @@ class Policy:
     compact_continuation: bool = False
     prewarm: Literal["off", "on", "full"] = "off"
     proj_snapshot: bool = False
+    warm_resume: WarmMode = "on"
+    warm_resume_mb: int = 1000
 
 
 FREE_DISK = "Free disk space, then retry."
@@ -103,6 +106,7 @@ class EngineState:
     retryable: Literal["", "turn", "model"] = ""
     learned: int | None = None
     calibration_file: CalibrationFile | None = None
+    warm: WarmResume | None = None
     calibration: Calibration = field(default_factory=Calibration)
     _saved_factors: Calibration | None = None
     _calibrated_for: str | None = None
@@ -124,6 +128,9 @@ class EngineState:
         self.refresh_gauge()
         if self.meter.window != before:  # the excerpt of memory that is injected depends on the window (M35)
             await self.desk.announce(self.meter.window.tokens)
+        if self.warm is not None and self.warm.connection is not connection:
+            self.warm.follow(connection)
+            self.enter_slot()
         return connection
 
     def settle_window(self, connection: Connection | None) -> None:
@@ -153,7 +160,18 @@ class EngineState:
         going_on = self.compactor.summariser.continuation
         lines = () if going_on is None else (going_on.status(self.session.id),)
         local = None if self.control.choice is None else self.control.choice.local
-        return (*lines, self.project.status(self.session, self.policy.proj_snapshot, local))
+        warm = () if self.warm is None else (self.warm.status(),)
+        return (*lines, self.project.status(self.session, self.policy.proj_snapshot, local), *warm)
+
+    async def leave_slot(self) -> None:
+        """The open conversation, or its model, is about to be left: keep what was computed for it."""
+        if self.warm is not None and self.session.conversation.messages:
+            await self.warm.leave(self.session.id, self.dry_request)
+
+    def enter_slot(self) -> None:
+        """A conversation is open and its model is ready: bring back what was computed for it."""
+        if self.warm is not None and self.session.conversation.messages:
+            self.warm.enter(self.session.id, self.dry_request)
 
     def forget_window(self) -> None:
         """Another model: what was learned of the former one does not hold."""

@@ -7,8 +7,9 @@ from marextui.models.discovery import ServerFacts, fetch_json, inspect, read_slo
 from marextui.models.embedded import ALIAS, EmbeddedChat, EmbeddedServer
 from marextui.models.endpoint import http_client, server_root
 from marextui.models.openai_chat import OpenAIChat
+from marextui.models.slot_states import LlamaSlotStates
 from marextui.models.slots import SlotFacts, Slots, TrackedChat
-from marextui.models.types import ChatModel, ModelChoice
+from marextui.models.types import ChatModel, ModelChoice, SlotStates
 
 _PRELOAD = 120.0
 """Seconds given to Ollama to load a model before its window is asked for."""
@@ -25,6 +26,7 @@ class EndpointConnection:
         self.server = "OpenAI-compatible"
         self._chat = OpenAIChat(base_url, choice.name, api_key=choice.api_key, silence_timeout=silence_timeout)
         self.slots = Slots()
+        self.states: SlotStates | None = None
         self.chat: ChatModel = TrackedChat(self._chat, self.slots)
         self.window = UNKNOWN_WINDOW
         self.supports_tools = True
@@ -46,6 +48,8 @@ class EndpointConnection:
             facts = await self._inspect()
         self.server = facts.kind
         self.supports_tools = facts.supports_tools is not False
+        if facts.kind == "llama.cpp":
+            self.states = LlamaSlotStates(self.base_url, self.choice.name, self.choice.api_key)
         self._take(facts)
 
     async def refresh_window(self) -> Window:
@@ -84,6 +88,11 @@ class EmbeddedConnection:
         self.process = server
         self._chat = EmbeddedChat(server, silence_timeout=silence_timeout)
         self.slots = Slots()
+        self.states: SlotStates | None = (
+            None
+            if server.slot_folder is None
+            else LlamaSlotStates(f"{server.url}/v1", ALIAS, server.api_key, server.slot_folder, server.model)
+        )
         self.chat: ChatModel = TrackedChat(self._chat, self.slots)
         self.window = UNKNOWN_WINDOW
         self.supports_tools = True

@@ -16,6 +16,7 @@ from marextui.models.lenient import as_float, as_text, at, parse_json
 from marextui.models.llama_child import KEY_VARIABLE
 from marextui.models.openai_chat import OpenAIChat
 from marextui.models.types import ChatRequest, Chunk, LoadProgress, ModelError
+from marextui.private_files import ensure_private
 
 ALIAS = "local"
 """Model id that the child answers to."""
@@ -34,6 +35,7 @@ def template_path() -> Path:
 class EmbeddedServer:
     """One child process with one model. `ctx` is tokens, `start_timeout` and `stop_timeout` are seconds.
 
+    `slot_folder` is where it may keep what it has computed (None: nowhere).
     `url` and `api_key` are set once `start` has returned. Not restartable: a new one is made instead.
     """
 
@@ -44,11 +46,13 @@ class EmbeddedServer:
         ctx: int,
         log_path: Path,
         template: Path | None = None,
+        slot_folder: Path | None = None,
         start_timeout: float = 300.0,
         stop_timeout: float = 5.0,
         python: str = sys.executable,
     ) -> None:
         self.model = model
+        self.slot_folder = slot_folder
         self.api_key = secrets.token_urlsafe(24)
         self.url = ""
         self.load_s = 0.0
@@ -108,6 +112,9 @@ class EmbeddedServer:
         command += ["--alias", ALIAS, "--ctx", str(self._ctx)]
         if self._template is not None:
             command += ["--template-file", str(self._template)]
+        if self.slot_folder is not None:
+            await asyncio.to_thread(ensure_private, self.slot_folder)
+            command += ["--slot-folder", str(self.slot_folder)]
         log = await asyncio.to_thread(self._open_log)
         try:
             return await asyncio.create_subprocess_exec(

@@ -58,8 +58,10 @@ class Hub:
         silence_timeout: float = 120.0,
         probe: bool = True,
         probe_ports: Sequence[tuple[str, int]] = PROBE_PORTS,
+        keep_states: bool = False,
     ) -> None:
         self._cache_dir = cache_dir / "models"
+        self._slot_folder = cache_dir / "slots" if keep_states else None
         self._log_dir = log_dir
         self._home = home
         self._env = env
@@ -167,6 +169,7 @@ class Hub:
             ctx=self._override or self._local_window,
             log_path=self._log_dir / f"local-engine-{os.getpid()}.log",
             template=template_path() if qwen_coder else None,
+            slot_folder=self._slot_folder,
         )
         await server.start(progress)
         connection = EmbeddedConnection(choice, server, override=self._override, silence_timeout=self._silence)

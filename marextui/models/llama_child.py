@@ -33,6 +33,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--ctx", type=int, default=8192, help="window in tokens; 0: as trained")
     parser.add_argument("--template-file", default="", help="Jinja chat template instead of the model's own")
     parser.add_argument("--cache-ram", type=int, default=1024, help="MiB for prompts parked in memory")
+    parser.add_argument("--slot-folder", default="", help="folder for states of the slot; empty: none is saved")
     parser.add_argument("--threads", type=int, default=0, help="0: chosen from the number of cores")
     return parser.parse_args(argv)
 
@@ -84,6 +85,9 @@ def _params(engine: Any, options: argparse.Namespace, api_key: str, cores: int) 
     params.ui = False
     params.offline = True
     params.fit_params = False
+    if options.slot_folder:
+        params.slot_save_path = os.path.join(options.slot_folder, "")  # llama.cpp appends the file's name as it is
+        os.umask(0o077)  # a state holds all of a conversation
     if options.template_file:
         params.chat_template = Path(options.template_file).read_text(encoding="utf-8")
     return params

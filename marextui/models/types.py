@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from marextui.context.budget import Window
@@ -165,6 +166,27 @@ class LoadProgress:
     total: int = 0
 
 
+class SlotStates(Protocol):
+    """What a server can write to disk of what it has computed, and read again. Nothing here raises."""
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files lie; None: on a disk of the server's."""
+        ...
+
+    async def engine(self) -> str:
+        """A digest of everything a state depends on; "" when the server does not tell."""
+        ...
+
+    async def save(self, file: str) -> tuple[int, int] | None:
+        """Write the state as `file`: (tokens, bytes); None when that cannot be."""
+        ...
+
+    async def restore(self, file: str) -> int | None:
+        """Read `file`: its tokens; None when that cannot be."""
+        ...
+
+
 class Connection(Protocol):
     """A model ready to answer."""
 
@@ -172,6 +194,8 @@ class Connection(Protocol):
     chat: ChatModel
     """Enters every request in `slots`."""
     slots: Slots
+    states: SlotStates | None
+    """None: no server whose work can be kept."""
     window: Window
     supports_tools: bool
     max_tool_rounds: int | None

@@ -19,6 +19,7 @@ from marextui.models.types import (
     LoadProgress,
     ModelChoice,
     ModelError,
+    SlotStates,
     TextChunk,
     ToolCallChunk,
     Usage,
@@ -98,6 +99,7 @@ class ScriptedConnection:
     max_tool_rounds: int | None = None
     alive: bool = True
     slots: Slots = field(default_factory=Slots)
+    states: SlotStates | None = None
     facts: SlotFacts = field(default_factory=SlotFacts)
     """What the server tells of its slots; `looked` counts how often it was asked."""
     looked: int = 0

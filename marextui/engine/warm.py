@@ -1,0 +1,236 @@
+"""Warm resume: what a local server has computed for a conversation is kept when it is left, and brought back when it is
+resumed (issue 4, section 7). It saves time or does nothing: whatever goes wrong, the prompt is computed as ever."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from marextui.context.redaction import redact_value
+from marextui.context.warm import DAY, LEAST_TOKENS, KeptState, file_at, file_for, outlived, pieces, worth_restoring
+from marextui.engine.economy import EconomyLine
+from marextui.engine.modelctl import ModelControl
+from marextui.engine.ports import Clock
+from marextui.models.types import ChatRequest, Connection, SlotStates
+
+LEAVE_SECONDS = 5.0
+"""Longest that leaving a conversation, or the program, may take for this."""
+WAIT_SECONDS = 5.0
+"""Longest that a request waits for a state that is being brought back."""
+KEPT_DAYS = 14
+"""Days after which a state is deleted."""
+MEGABYTE = 1_000_000
+
+WarmMode = Literal["off", "on", "all"]
+
+
+class StateFiles(Protocol):
+    """The part of `store.warm.WarmStates` that is used here. Everything raises OSError."""
+
+    async def all(self) -> tuple[KeptState, ...]: ...
+
+    async def record(self, state: KeptState) -> None: ...
+
+    async def intact(self, state: KeptState) -> bool: ...
+
+    async def forget(self, states: Iterable[KeptState]) -> None: ...
+
+    async def make_room(self, file: str) -> None: ...
+
+    async def sweep(self, before: float) -> None: ...
+
+
+class _Not(Exception):
+    """There is nothing to save or to bring back; the text is a sentence for `/status`."""
+
+
+@dataclass(slots=True)
+class WarmResume:
+    """States of the model in use. `mode` "on": the embedded engine's; "all": also those of other local llama.cpp
+    servers that were started with a folder for them."""
+
+    mode: WarmMode
+    most_mb: int
+    files: StateFiles
+    control: ModelControl
+    clock: Clock
+    last: str = ""
+    """What was done last, in a sentence."""
+    connection: Connection | None = None
+    """The one whose slot is followed."""
+    _in_slot: str = ""
+    _restoring: asyncio.Task[None] | None = field(default=None)
+
+    # -- going and coming ------------------------------------------------------------------------------------------
+
+    async def leave(self, conversation: str, view: Callable[[Connection], ChatRequest]) -> None:
+        """Save what the slot holds of `conversation`, whose next request would be `view`. Never raises."""
+        if self._restoring is not None and not self._restoring.done():
+            self._restoring.cancel()
+            await asyncio.wait({self._restoring})
+        try:
+            states, connection = self._usable()
+            async with asyncio.timeout(LEAVE_SECONDS):
+                self.last = await self._save(states, connection, conversation, view(connection))
+        except _Not as why:
+            self.last = str(why)
+        except TimeoutError:
+            self.last = "Nothing was saved: the server did not answer in time."
+        except OSError as problem:
+            self.last = f"Nothing was saved: {problem.strerror or problem}."
+
+    def enter(self, conversation: str, view: Callable[[Connection], ChatRequest]) -> None:
+        """Begin to bring back the state of `conversation`, if one was saved and its next request goes on with it.
+
+        A request that leaves from now on waits for it, at most `WAIT_SECONDS`.
+        """
+        try:
+            states, connection = self._usable()
+            if not connection.slots.idle:
+                raise _Not("Nothing was brought back: a request was under way.")
+        except _Not as why:
+            self.last = str(why)
+            return
+        if self._in_slot != conversation:
+            self._restoring = asyncio.create_task(self._enter(states, connection, conversation, view(connection)))
+
+    async def _enter(
+        self, states: SlotStates, connection: Connection, conversation: str, next_one: ChatRequest
+    ) -> None:
+        try:
+            self.last = await self._restore(states, connection, conversation, next_one)
+        except _Not as why:
+            self.last = str(why)
+        except OSError as problem:
+            self.last = f"Nothing was brought back: {problem.strerror or problem}."
+
+    def _usable(self) -> tuple[SlotStates, Connection]:
+        connection = self.control.connection
+        if self.mode == "off":
+            raise _Not("Not switched on: a resumed conversation is computed anew.")
+        if connection is None or not connection.alive:
+            raise _Not("No model is ready.")
+        states = connection.states
+        if states is None or not connection.choice.local:
+            raise _Not("This server cannot keep what it has computed.")
+        if states.folder is None and self.mode != "all":
+            raise _Not("Only the embedded engine's work is kept; set warm_resume to all for servers that can.")
+        return states, connection
+
+    def follow(self, connection: Connection) -> None:
+        """What the slot of `connection` holds is known from the requests that leave from now on."""
+        self.connection, self._in_slot = connection, ""
+        connection.slots.before_departure.append(self._departs)
+
+    async def _departs(self, request: ChatRequest) -> None:
+        restoring = self._restoring
+        if restoring is not None and not restoring.done():
+            await asyncio.wait({restoring}, timeout=WAIT_SECONDS)
+        if request.kind == "main":
+            self._in_slot = request.conversation
+        elif request.kind != "prewarm" or request.conversation != self._in_slot:
+            self._in_slot = ""
+
+    # -- saving ------------------------------------------------------------------------------------------------------
+
+    async def _save(self, states: SlotStates, connection: Connection, conversation: str, view: ChatRequest) -> str:
+        step = connection.slots.last_step
+        if self._in_slot != conversation or step is None or step.request.conversation != conversation:
+            raise _Not("Nothing was saved: the server holds no step of this conversation.")
+        if not connection.slots.idle:
+            raise _Not("Nothing was saved: a request was under way.")
+        await self._one_free_slot(connection)
+        if await asyncio.to_thread(_has_secret, (step.request.messages, view.messages)):
+            raise _Not(
+                "Nothing was saved: the conversation holds what looks like a secret, and none is written to disk."
+            )
+        engine = await states.engine()
+        if not engine:
+            raise _Not("Nothing was saved: the server does not tell which model and build it is.")
+        kept = await self.files.all()
+        file = file_for(conversation) if states.folder is not None else file_at(_place(), conversation, kept)
+        await self.files.make_room(file)
+        saved = await states.save(file)
+        if saved is None:
+            raise _Not("Nothing was saved: the server keeps no states (llama.cpp's --slot-save-path), or was busy.")
+        tokens, size = saved
+        seen = size if states.folder is not None else None
+        state = KeptState(file, conversation, engine, _prompt(step.request), tokens, seen, self.clock.now())
+        if tokens < LEAST_TOKENS:
+            await self.files.forget((state,))
+            raise _Not(f"Nothing was saved: {tokens} tokens are computed again sooner.")
+        await self.files.record(state)
+        await self._tidy()
+        return f"{tokens} computed tokens were saved ({size / MEGABYTE:.0f} MB) when the conversation was left."
+
+    async def _tidy(self) -> None:
+        now = self.clock.now()
+        kept = await self.files.all()
+        await self.files.forget(outlived(kept, now=now, days=KEPT_DAYS, most_bytes=self.most_mb * MEGABYTE))
+        await self.files.sweep(now - DAY)
+
+    # -- bringing back -----------------------------------------------------------------------------------------------
+
+    async def _restore(
+        self, states: SlotStates, connection: Connection, conversation: str, next_one: ChatRequest
+    ) -> str:
+        await self._tidy()
+        kept = [k for k in await self.files.all() if k.conversation == conversation]
+        if not kept:
+            raise _Not("Nothing was saved of this conversation.")
+        engine, prompt = await states.engine(), _prompt(next_one)
+        state = max(kept, key=lambda k: k.saved_at)
+        if not worth_restoring(state, engine, prompt):
+            await self.files.forget((state,))
+            raise _Not("What was saved of this conversation is of another model or beginning; it is computed anew.")
+        await self._one_free_slot(connection)
+        whole = await self.files.intact(state)
+        tokens = await states.restore(state.file) if whole else None
+        if tokens != state.tokens:
+            await self.files.forget((state,))
+            raise _Not("The server did not take what was saved of this conversation; it is computed anew.")
+        self._in_slot = conversation
+        return f"{tokens} computed tokens were brought back when the conversation was resumed."
+
+    async def _one_free_slot(self, connection: Connection) -> None:
+        """With several slots nobody knows which one is whose; one at work answers when it is done."""
+        facts = await connection.read_slots()
+        if facts.total != 1:
+            raise _Not("The server has several slots, or does not tell: nothing is kept.")
+        if facts.busy:
+            raise _Not("The server is busy with something else.")
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def status(self) -> EconomyLine:
+        """For `/status` (issue 4, section 5)."""
+        try:
+            self._usable()
+        except _Not as why:
+            return EconomyLine("warm_resume", "off" if self.mode == "off" else "suspended", str(why))
+        fresh = "What is computed for a conversation is saved when it is left."
+        return EconomyLine("warm_resume", "on", self.last or fresh)
+
+
+def _prompt(request: ChatRequest) -> tuple[str, ...]:
+    return pieces(request.messages, request.tools, request.extra.get("chat_template_kwargs") or {})
+
+
+def _place() -> str:
+    return platform.node()
+
+
+def _has_secret(views: Iterable[Sequence[Any]]) -> bool:
+    """A state holds every token of its prompt: what is redacted at each other write to disk must not be in it."""
+
+    def secret(name: str, value: Any) -> bool:
+        if isinstance(value, str):
+            return redact_value(name, value) != value
+        if isinstance(value, dict):
+            return any(secret(str(key), inner) for key, inner in value.items())
+        return isinstance(value, list | tuple) and any(secret(name, inner) for inner in value)
+
+    return any(secret("", message) for view in views for message in view)
