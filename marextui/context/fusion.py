@@ -6,9 +6,10 @@ Nothing of an earlier summary vanishes: an item stays active, or stays with anot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
+from marextui.context.attributes import RIVALS, claim, other_value
 from marextui.context.entries import Folded, Summary, SummaryItem, SummarySection
 from marextui.context.section_titles import canonical_title, plain
 from marextui.context.sections import rule_of, value_of
@@ -18,9 +19,14 @@ _FILLER_WORDS = """
     a an the to of for in on at by with and or we i it is are be will shall should must use uses using used keep set
     make that this as from all any our us let go do done was were has have please now un une le la les de des du et ou
     dans en sur pour avec on nous est sont sera doit utiliser utilise utilisons garder que qui ce cette
+    der die das den dem ein eine einen ist sind wird soll muss mit von auf im zum zur el los las una es son esta con por
+    s t ll re ve d l
 """
 _FILLER = frozenset(_FILLER_WORDS.split())
-_NEGATION_WORDS = "not never no without avoid dont don stop cannot ne pas jamais plus sans eviter aucun aucune"
+_NEGATION_WORDS = """
+    not never no without avoid dont don stop cannot isn aren wasn weren won shouldn mustn doesn didn hasn can't
+    n ne pas jamais plus sans eviter aucun aucune nicht nie niemals kein keine ohne nunca sin ninguna
+"""
 _NEGATION = frozenset(_NEGATION_WORDS.split())
 _ADDITIVE = re.compile(
     r"\W*(?:also|add|adding|support|implement|test|fix|create|include|write|document|aussi|ajoute|crée|corrige)",
@@ -31,6 +37,9 @@ _INSTEAD = re.compile(
     r"|(?:switch(?:ed)?|mov(?:ed?|ing)|migrat(?:ed?|ing)) (?:away )?from|au lieu d[e']|plutôt qu[e']|remplace|ne plus)"
     r"\s*(?:using |utiliser )?((?:(?! to | vers | by | par )[^.;,()])+)",
     re.IGNORECASE,
+)
+_IN_WHAT = re.compile(
+    r"(?:^|\s)(?:in|into|via|using|dans|en|im|über)\s+(?:(?:the|a|an|la|le|les|un|une|der|die|das|el)\s+)?$"
 )
 _DONE = re.compile(
     r"\b(?:done|finished|complete[d]?|fixed|added|implemented|passes|passed|passing|created|written|merged|updated|works"
@@ -63,9 +72,11 @@ def contradicts(newer: str, older: str) -> bool:
         return False
     new_no, old_no = bool(new & _NEGATION), bool(old & _NEGATION)
     new_core, old_core = new - _NEGATION, old - _NEGATION
+    said, said_before = claim(newer), claim(older)
+    of_one = said is None or said_before is None or said.subject == said_before.subject
     common = new_core & old_core
     smaller = min(len(new_core), len(old_core))
-    if new_no != old_no and smaller and len(common) >= max(1, 0.75 * smaller):
+    if new_no != old_no and of_one and smaller and len(common) >= max(1, 0.75 * smaller):
         return True
     for match in _INSTEAD.finditer(newer):
         left = _words(match.group(1)) - _NEGATION
@@ -73,23 +84,24 @@ def contradicts(newer: str, older: str) -> bool:
             return True
     if new_no or old_no or _ADDITIVE.match(newer):
         return False
+    if said is not None and said_before is not None:
+        return other_value(said, said_before)
     only_new, only_old = new_core - common, old_core - common
     if not only_new or not only_old or len(common) < 1:
         return False
     values = all(map(_is_value, only_new)) and all(map(_is_value, only_old))
     if values and len(only_new) <= 2 and len(only_old) <= 2:
         return True
-    key_new, key_old = _assigned(newer), _assigned(older)
-    if key_new and key_new == key_old:
+    return len(common) >= 2 and len(only_new) == len(only_old) == 1 and _other_place(only_new | only_old, newer, older)
+
+
+def _other_place(exchanged: Set[str], newer: str, older: str) -> bool:
+    """Whether the one word in which the two differ is where or in what something is done ("cache it in redis"), or one
+    of a group of rivals: what is done to ("handles strings", "handles numbers") can be several things."""
+    if any(exchanged <= group for group in RIVALS):
         return True
-    # one word exchanged in an otherwise equal sentence of some length: "cache in redis" / "cache in memcached"
-    return len(only_new) == len(only_old) == 1 and len(common) >= 2
-
-
-def _assigned(text: str) -> str:
-    """The subject of `subject: value`, `subject = value`, `subject is value`."""
-    m = re.match(r"\s*[`*\"]*([\w .-]{2,40}?)[`*\"]*\s*(?:[:=]|→|\bis\b|\best\b)\s*\S", text)
-    return plain(m.group(1)) if m else ""
+    leads = [text.lower().partition(w)[0] for text in (newer, older) for w in exchanged if w in text.lower()]
+    return all(_IN_WHAT.search(lead) for lead in leads)
 
 
 def _clamped(items: Iterable[SummaryItem], cycle: int) -> list[SummaryItem]:

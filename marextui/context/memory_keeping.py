@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from marextui.context.attributes import RIVALS
 from marextui.context.fusion import contradicts
 from marextui.context.memory import (
     MEMORY_CAP,
@@ -59,42 +60,11 @@ _NUMBERED = re.compile(
 )
 """What carries a number as its name: another number is another thing, not another value."""
 
-_RIVAL_GROUPS = """
-    sqlite postgres postgresql mysql mariadb mongodb mongo duckdb oracle
-    redis memcached valkey
-    npm yarn pnpm bun
-    pip poetry uv pdm pipenv conda
-    react svelte vue angular solid preact htmx
-    flask django fastapi starlette
-    pytest unittest nose
-    jest vitest mocha
-    black ruff-format yapf
-    tabs spaces
-    rest graphql grpc
-    docker podman
-    merge rebase
-    sync async
-    ltr rtl
-    dark light
-    english french german spanish italian chinese
-    yaml toml json
-    webpack vite rollup esbuild parcel
-    rabbitmq kafka nats
-    aws azure gcp
-"""
-_RIVALS = [frozenset(line.split()) for line in _RIVAL_GROUPS.strip().splitlines()]
 _SUBJECT = re.compile(r"\s*[`*\"]*([\w ./-]{2,60}?)[`*\"]*\s*(?:[:=]|→|\bis\b|\best\b)")
 _INSTEAD = re.compile(
     r"instead|rather|place of|not|no longer|drop|replac|abandon|from|au lieu|plutôt|remplace|plus", re.IGNORECASE
 )
 _STARTS_WITH_FILE = re.compile(r"\s*`?[\w./-]+\.\w{1,8}\b")
-_SLOT_WORDS = """
-    branch owner licence license deadline region timezone language framework database backend frontend default theme
-    style format manager runner shell editor platform target host hostname domain endpoint queue broker currency locale
-    encoding strategy reviewer maintainer repository registry
-"""
-_SLOTS = frozenset(_SLOT_WORDS.split())
-"""What has one value at a time: "the main branch is …"."""
 _NEGATION_WORDS = "not never no without avoid dont don stop cannot ne pas jamais plus sans eviter aucun"
 _NEGATIONS = frozenset(_NEGATION_WORDS.split())
 _WORDS = re.compile(r"[\w.+#-]*\w", re.ASCII)
@@ -136,7 +106,7 @@ def replaces(newer: str, older: str) -> bool:
 
 def _same_frame(newer: str, older: str) -> bool:
     """True when the two differ in one short place that holds one value: what something is run with, what is used for a
-    purpose, what the branch (the owner, the licence …) is."""
+    purpose."""
     new, old = (re.findall(r"[^\s,;()]+", text.lower().rstrip(".")) for text in (newer, older))
     head = 0
     while head < min(len(new), len(old)) and new[head] == old[head]:
@@ -151,8 +121,6 @@ def _same_frame(newer: str, older: str) -> bool:
     own = [w for w in before if w not in _FILLER and w not in _NEGATIONS]
     if before[-1:] == ["with"] and own and len(new) <= 8:
         return True
-    if before[-1:] in (["is"], ["are"]):
-        return bool(own) and own[-1] in _SLOTS
     used = bool(before) and before[-1] in {"use", "using", "uses"} and len(own) <= 1
     return used and bool(after) and after[0] in {"for", "as"} and any(w not in _FILLER for w in after[1:])
 
@@ -165,7 +133,7 @@ def _other_choice(newer: str, older: str) -> bool:
     letters = frozenset(w for words in written for w in words if len(w) == 1 and w.isupper() and w != "I")
     if _other_of(letters, *written):
         return True
-    return any(_other_of(group, *lowered) for group in _RIVALS)
+    return any(_other_of(group, *lowered) for group in RIVALS)
 
 
 def _other_of(group: frozenset[str], newer: Sequence[str], older: Sequence[str]) -> bool:
@@ -202,7 +170,7 @@ def _gist(fact: str) -> _Gist:
     label, text = _label(fact)
     words = {w.lower().rstrip("s") for w in _WORDS.findall(text)}
     plain = {w.lower() for w in _WORDS.findall(text)}
-    rivals = {n for n, group in enumerate(_RIVALS) if not group.isdisjoint(plain)}
+    rivals = {n for n, group in enumerate(RIVALS) if not group.isdisjoint(plain)}
     if any(len(w) == 1 for w in plain):
         rivals.add(-1)
     subject = _SUBJECT.match(text)

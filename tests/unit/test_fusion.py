@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from marextui.context.entries import Summary, SummaryItem
+from marextui.context.entries import Summary, SummaryItem, SummarySection
 from marextui.context.fusion import contradicts, fit, fuse
 from marextui.context.summary import parse_summary, render_summary
 
@@ -211,7 +211,7 @@ def test_fit_hands_back_what_it_takes_out() -> None:
 
 def test_fit_shortens_a_single_giant() -> None:
     """P10: one item beyond the cap is shortened in the view, its original handed back."""
-    giant = _summary(1, "I " + "goal " * 500)
+    giant = Summary((SummarySection("Session Intent", (SummaryItem(("goal " * 500).strip(), "", 1, 1),)),))
     kept, archived = fit(giant, 400)
     assert len(render_summary(kept)) <= 400
     assert "goal goal" in render_summary(kept)
