@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
+from marextui.context.private_keys import key_spans
 from marextui.context.secret_forms import FORMS
 from marextui.context.secret_places import cookie_spans
 from marextui.context.secret_values import holds_secrets, is_secret_value
@@ -35,7 +36,7 @@ def redact(text: str) -> str:
 
     Placeholders, variables, type annotations and code expressions are left alone.
     """
-    text = _key_tails(_private_keys(text))
+    text = _replaced(text, "private key", key_spans(text))
     for form in FORMS:
         spans = [m.span("secret") for m in form.found_in(text) if "[redacted:" not in m.group("secret")]
         if spans:
@@ -63,68 +64,6 @@ def _replaced(text: str, kind: str, spans: Iterable[tuple[int, int]]) -> str:
             out += [text[at:start], placeholder(kind, text[start:end])]
             at = end
     return "".join((*out, text[at:]))
-
-
-_PEM_MARK = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_BODY = re.compile(r"[\sA-Za-z0-9+/=:,.→|>\\-]{1,20000}")
-"""What can follow the first line of a key whose end was cut off: base64, headers, line numbers, escaped line ends."""
-
-
-def _private_keys(text: str) -> str:
-    """Private keys with everything between their two lines; one cut in the middle goes as far as its body does."""
-    if "PRIVATE KEY" not in text:
-        return text
-    marks = list(_PEM_MARK.finditer(text))
-    out: list[str] = []
-    at = 0
-    for n, mark in enumerate(marks):
-        if mark.group(1) != "BEGIN" or mark.start() < at:
-            continue
-        following = marks[n + 1] if n + 1 < len(marks) else None
-        if following is not None and following.group(1) == "END" and following.start() - mark.end() < 40_000:
-            end, body = following.end(), text[mark.end() : following.start()]
-        else:
-            found = _PEM_BODY.match(text, mark.end(), following.start() if following else len(text))
-            body = found.group() if found else ""
-            end = mark.end() + len(body.rstrip())
-        if sum(c.isalnum() for c in body) < 6 or "[redacted:" in body or _is_code(body):
-            continue  # a mention of the first line, in code or prose
-        out += [text[at : mark.start()], placeholder("private key", body.strip())]
-        at = end
-    return "".join((*out, text[at:]))
-
-
-_KEY_LINE = re.compile(r"[^\n]{0,80}?(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}={0,2}[\"'\\nr +,]{0,8}")
-_TAIL_LINES = 200
-"""Most lines of a key looked at above its last line."""
-
-
-def _key_tails(text: str) -> str:
-    """The end of a private key whose beginning was cut off: whole lines of base64 above its last line."""
-    if "PRIVATE KEY" not in text:
-        return text
-    spans: list[tuple[int, int]] = []
-    for mark in _PEM_MARK.finditer(text):
-        if mark.group(1) != "END":
-            continue
-        first = end = text.rfind("\n", 0, mark.start())
-        for n in range(_TAIL_LINES):
-            above = text.rfind("\n", 0, first) if first > 0 else -1
-            line = text[above + 1 : first].rstrip("\r")
-            # the last line of a key is as long as is left over
-            if first < 0 or not (_KEY_LINE.fullmatch(line) or (n == 0 and _LAST_LINE.fullmatch(line))):
-                break
-            first = above
-        if first < end and _KEY_LINE.search(text[first + 1 : end]):
-            spans.append((first + 1, end))
-    return _replaced(text, "private key", spans)
-
-
-_LAST_LINE = re.compile(r"[^\n]{0,80}?(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{1,64}={0,2}[\"'\\nr +,]{0,8}")
-
-
-def _is_code(body: str) -> bool:
-    return ('"' in body or "'" in body) and not re.search(r"[A-Za-z0-9+/=]{16}", body)
 
 
 _WORD = (

@@ -55,6 +55,7 @@ _PUBLISHED: tuple[Form, ...] = (
     ),
     form("telegram token", ":AA", r":(?P<secret>AA[A-Za-z0-9_-]{32,}+)"),
     form("sendgrid key", "SG.", r"SG\.[A-Za-z0-9_-]{16,40}+\.[A-Za-z0-9_-]{16,80}+"),
+    form("twilio key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])", looks_random),
     form("cloud token", "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{40,}+"),
     form("vault token", "hvs. hvb.", r"hv[sb]\.[A-Za-z0-9_-]{20,}+"),
     form(

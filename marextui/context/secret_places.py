@@ -14,7 +14,7 @@ from marextui.context.secret_values import (
     looks_random,
 )
 
-_TELLING = r"(?:pass(?:word|wd|phrase)?|secret|token|api_?key|apikey|access_?key|private_?key|connection_?string)"
+_TELLING = r"(?:pass(?:word|wd|phrase)?+|secret|token|api_?key|apikey|access_?key|private_?key|connection_?string)"
 _ONLY_TELLS = r"(?!s?[_-]?(?i:counts?|types?|names?|ids?|ur[il]|expir|ttl|limit|len|path|file|format|field)|s\b)"
 _SPOKEN = r"[\"']?"
 _GAP = r"[ \t]{1,4}"
@@ -86,6 +86,21 @@ PLACES: tuple[Form, ...] = (
         "secret",
         "assword> asswd> ecret> oken> piKey> ccessKey> assphrase> ASSWORD> OKEN> ECRET>",
         r"[A-Za-z]{1,10}>(?P<secret>[^\s<>]{4,4096}+)</[\w:.-]{0,40}(?i:word|passwd|secret|token|key|phrase)>",
+        is_typed_password,
+    ),
+    form(
+        "secret",
+        "variable output",
+        rf"(?:variable|output){_GAP}\\{{0,3}}\"[^\"\\\n]{{1,80}}\\{{0,3}}\"[ \t]{{0,4}}\{{"
+        r"(?=[^{}]{0,2000}?\bsensitive\s{0,12}=\s{0,4}true)[^{}]{0,2000}?\b(?:default|value)[ \t]{0,12}=[ \t]{0,4}"
+        r"\\{0,3}\"(?P<secret>[^\"\\\n]{3,4096}+)",
+        is_url_password,
+    ),
+    form(
+        "secret",
+        "variable",
+        rf"variable{_GAP}\\{{0,3}}\"[\w-]{{0,60}}(?i:{_TELLING}){_ONLY_TELLS}[\w-]{{0,20}}\\{{0,3}}\"[ \t]{{0,4}}\{{"
+        r"[^{}]{0,2000}?\bdefault[ \t]{0,12}=[ \t]{0,4}\\{0,3}\"(?P<secret>[^\"\\\n]{4,4096}+)",
         is_typed_password,
     ),
     # command lines

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import httpx
 
+from marextui.context.redaction import redact as without_secrets
 from marextui.models.lenient import as_int, as_positive, as_text, at, parse_json
 from marextui.models.types import ErrorKind, ModelError
 
@@ -104,9 +105,9 @@ def _number(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
 
 
 def redact(text: str, api_key: str) -> str:
-    """`text` without the key, for servers that echo it."""
+    """`text` without the key, for servers that echo it, and without any other that they quote."""
     key = api_key.strip()
-    return text.replace(key, "…") if len(key) >= 4 else text
+    return without_secrets(text.replace(key, "…") if len(key) >= 4 else text)
 
 
 def error_text(body: object) -> str:

@@ -65,6 +65,21 @@ def _pem_shapes() -> list[tuple[str, str, str]]:
     shapes.append(("private key without its end", "\n".join(key.split("\n")[:7]), inside))
     key, inside = pem("")
     shapes.append(("private key without its beginning", "\n".join(key.split("\n")[4:]), inside))
+    for name, line in (("", "{}"), (" as Read numbers lines", "    7→{}"), (" with CRLF", "{}\r")):
+        for start in ("MIIEpAIBAAKCAQEA", "MIIEvQIBADANBgkqhkiG", "b3BlbnNzaC1rZXktdjEAAAAABG5vbmU", "MHcCAQEE"):
+            body = [made(64 - len(start), B64, start=start), *(made(64, B64) for _ in range(4)), made(22, B64) + "=="]
+            shapes.append((f"body of a key {start}{name}", "\n".join(map(line.format, body)), body[2]))
+    one = "MIIEvQIBADANBgkqhkiG" + made(400, B64)
+    shapes.append(("body of a key in one line", f"key_material: {one}", one[60:90]))
+    for name, around in (
+        ("below its command", "$ sed -n 5,9p ~/.ssh/id_rsa\n{}"),
+        ("below its name", "==> tls/server.key <==\n\n{}"),
+        ("below words", "Here is a part of my private key:\n\n{}\nwhy"),
+        ("in the middle of grep", "{}"),
+    ):
+        lead = "keys/id_ed25519-12-" if "grep" in name else ""
+        body = [made(70, B64) for _ in range(4)]
+        shapes.append((f"piece of a key {name}", around.format("\n".join(lead + x for x in body)), body[1]))
     return shapes
 
 
@@ -93,6 +108,12 @@ SHAPES: dict[str, tuple[str, str]] = {
     "Mongo cluster": _shown("mongodb+srv://u:@@@c0.example.net/x?retryWrites=true", PW),
     "password with a slash": _shown("postgres://app:@@@db/app", "ab/cd9+ef"),
     "password with an at": _shown("postgres://app:@@@db/app", "p@ssw0rd99"),
+    "Terraform": _shown('variable "db_login" {\n  default   = "@@"\n  sensitive = true\n}', "swordfish"),
+    "Terraform, the other way": _shown('variable "x" {\n  sensitive=true\n  type = string\n  default="@@"\n}', PW),
+    "Terraform, by its name": _shown('variable "db_password" {\n  default = "@@"\n}', PW),
+    "Terraform output": _shown('output "kube" {\n  value     = "@@"\n  sensitive = true\n}', PW),
+    "Terraform in JSON": _shown(json.dumps('variable "api_token" {\n default = "##"\n}').replace("##", "@@"), PW),
+    "Twilio key": _shown("TWILIO_SID: @@", "SK" + made(32, HEX)),
     "SQL Server": _shown("Server=tcp:x;Database=d;User ID=u;Password=@@;Encrypt=true", PW),
     "SQL Server, short words": _shown("Server=x;Uid=u;Pwd=@@;", PW),
     "JDBC": _shown("jdbc:mysql://h/db?user=u&password=@@&useSSL=true", PW),
@@ -215,6 +236,22 @@ READABLE = {
     "counted field": "name: token_count\nvalue: 1234",
     "prose": "the secret is to keep it simple; password reset link was sent",
     "sizes": "10.0.0.1:5432:open:tcp",
+    "Terraform, not sensitive": 'variable "region" {\n  default = "eu-west-1a2"\n}\noutput "x" {\n value = "a1b2"\n}',
+    "Terraform, of a variable": 'variable "p" {\n  sensitive = true\n  default = "${var.password}"\n}',
+    "Terraform, next to one": 'variable "p" {\n  sensitive = true\n}\nvariable "q" {\n  default = "eu-west-1a2"\n}',
+    "Terraform, about one": 'variable "db_password_length" {\n  default = "16x4"\n}',
+    "Twilio account": "AC" + made(32, HEX),
+    "a word that ends so": "TASK" + made(32, HEX),
+    "image in lines": "image/png;base64\n" + "\n".join(made(76, B64) for _ in range(9)),
+    "image near a key in code": "const k = row.key(1)\nimg = b64(\n" + "\n".join(made(76, B64) for _ in range(9)),
+    "certificate": "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n"
+    + "\n".join(made(64, B64) for _ in range(9))
+    + "\n-----END CERTIFICATE-----",
+    "public key of a pair": "id_rsa.pub\nssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQ" + made(300, B64) + " me@host",
+    "hashes beside a key": "\n".join(f"{made(64, HEX)}  id_rsa" for _ in range(4)),
+    "hashes below a key": "sums of id_rsa and server.key\n" + "\n".join(made(64, HEX) for _ in range(4)),
+    "two lines below a name": "private key:\n" + "\n".join(made(64, B64) for _ in range(2)),
+    "a long path": "private key of\n" + "\n".join("srcMain1/" * 7 + "a" for _ in range(4)),
 }
 
 

@@ -163,6 +163,11 @@ HOSTILE = {
     "bodies of keys": "a" * 64 + "\n",
     "phrases": "phrase: able ",
     "hashes": "$1$a$",
+    "variables": 'variable "a" {',
+    "sensitive variables": 'variable "a" { sensitive = true default = "',
+    "starts of keys": "MIIEpAIBAAKC" + "aB3/" * 13 + "\n",
+    "starts in a row": " MIIEpAIBAAKC",
+    "pieces of keys": "id_rsa" + "aB3d" * 16 + "\n",
 }
 
 

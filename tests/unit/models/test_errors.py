@@ -128,3 +128,12 @@ def test_messages_are_short_and_never_hold_the_key() -> None:
 
 def test_retry_after_is_told() -> None:
     assert "20 s" in classify(429, "", retry_after="20").hint
+
+
+def test_no_key_that_a_server_quotes_is_shown() -> None:
+    """I10: not only ours: a proxy quotes the one it uses itself; the answer of `marextui -p` may end in a build log."""
+    other = "sk-proj-" + "x7Kq" * 8
+    for raw in (body(f"Incorrect API key provided: {other}."), f"<html>upstream said: {other}</html>"):
+        error = classify(401, raw, api_key="sk-secret-123")
+        assert other not in error.message + error.hint
+        assert "[redacted: api key #" in error.message
