@@ -178,8 +178,6 @@ class Prewarmer:
             facts = await self._facts(connection)
             if why := why_not_there(total=facts.total, sleeping=facts.sleeping, busy=facts.busy):
                 raise NotForeseen(why)
-            if self._usable() is not connection or not connection.slots.idle:
-                return
         except NotForeseen as reason:
             if self.at_rest():
                 self._tell("refused", str(reason))

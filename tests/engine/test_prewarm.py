@@ -315,6 +315,24 @@ async def test_a_queued_message_goes_first(warms: Warms) -> None:
     assert warm.chat.kinds == ["main", "main", "prewarm"]
 
 
+async def test_a_message_sent_in_the_same_moment_goes_first(warms: Warms) -> None:
+    """L36, L39: sent when all was decided and nothing had left: the turn leaves, and waits for nothing."""
+    warm = await warms(say("One."), say("Two."))
+    connection = warm.rig.hub.connection
+    usual = connection.read_slots
+
+    async def meanwhile() -> SlotFacts:
+        connection.read_slots = usual  # type: ignore[method-assign]
+        asyncio.get_running_loop().call_soon(warm.rig.engine.submit, "Second?")
+        return ONE
+
+    connection.read_slots = meanwhile  # type: ignore[method-assign]
+    await warm.rig.ask("First?")
+    async with asyncio.timeout(5):
+        await warm.settled()
+    assert warm.chat.kinds == ["main", "main", "prewarm"]
+
+
 async def test_messages_that_wait_after_an_interrupt_are_waiting(warms: Warms) -> None:
     """L46: a paused queue is not empty."""
     hold = Hold()
@@ -728,3 +746,18 @@ async def test_a_server_that_forgets_is_told_of_once(warms: Warms, cached: int |
     assert len(advice) == times
     assert not warm.rig.of(ProbesAnswered)
     assert texts(warm.chat.prewarms[-1])[-1] == "."
+
+
+async def test_a_prompt_that_was_rewritten_was_not_forgotten(warms: Warms) -> None:
+    """L50: after a compaction there is little left to find in the cache."""
+    replies = [say("One " * 50, counted(19_000, 0)), say("Two " * 50, counted(20_000, 0))]
+    warm = await warms(*replies, window=Window(65_536, "discovery"))
+    await warm.ask(ABOUT * 20)
+    await warm.ask("Two?")
+    warm.chat.summaries.append(say(SUMMARY))
+    warm.chat.warm.append([Accepted(), Finished("length", counted(2_000, 300))])
+    mark = len(warm.rig.events)
+    warm.rig.engine.compact()
+    await warm.until("ready", mark)
+    assert warm.rig.of(CompactionFinished)
+    assert not [e for e in warm.rig.of(Notice) if "gave up" in e.text]
