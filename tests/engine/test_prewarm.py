@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from marextui.engine.events import (
     CompactionFinished,
     CompactionReverted,
     Notice,
+    PhaseChanged,
     PrewarmChanged,
-    ProbesAnswered,
 )
 from marextui.engine.state import Policy
 from marextui.models.slots import SlotFacts
@@ -211,6 +211,21 @@ async def test_what_the_next_turn_puts_aside_is_put_aside_in_it(warms: Warms) ->
     assert [encode(r.entry) for r in await warm.rig.records()] == before
     await warm.rig.ask("And?")
     assert chat.requests[-2].messages[:-1] == ahead.messages[:-1]
+
+
+async def test_rules_that_changed_meanwhile_are_in_it(warms: Warms) -> None:
+    """L33, L34: what a turn starts with is what is on disk then."""
+    hold = Hold()
+    warm = await warms([Accepted(), hold, *say("Done.")[1:]], say("So."))
+    warm.rig.engine.submit("Write the rules.")
+    await hold.reached.wait()
+    (warm.rig.folder / "project" / "MAREX.md").write_text("Be brief.\n")
+    hold.go.set()
+    await warm.settled()
+    [ahead] = warm.chat.prewarms
+    assert "Be brief." in ahead.messages[0]["content"]
+    await warm.rig.ask("And then?")
+    assert warm.chat.turns[1].messages[:-1] == ahead.messages[:-1]
 
 
 @pytest.mark.parametrize("snapshot", [False, True])
@@ -457,25 +472,82 @@ async def test_a_summary_request_ends_it_before_its_first_byte(warms: Warms) -> 
     assert (await warm.settled(mark)).state == "ready"
 
 
+async def held(warm: Warm, hold: Hold) -> None:
+    """A turn, and a prewarm after it that is at work until `hold` is released."""
+    warm.chat.warm.append([Accepted(), hold, Finished("length", None)])
+    await warm.rig.ask("Why?")
+    await hold.reached.wait()
+
+
+async def departing(warm: Warm, mark: int) -> None:
+    """The turn has come to where its request leaves."""
+    await warm.rig.until(lambda e: isinstance(e, PhaseChanged) and e.phase == "connecting", after=mark)
+    await quiet(warm.rig)
+
+
 async def test_a_turn_that_goes_on_from_it_lets_it_finish(warms: Warms) -> None:
     """L37: an extending turn → kept, and sent right after it."""
     hold = Hold()
     warm = await warms(say("Because."), say("So."))
-    warm.chat.warm.append([Accepted(), hold, Finished("length", None)])
-    await warm.rig.ask("Why?")
-    await hold.reached.wait()
+    await held(warm, hold)
     mark = len(warm.rig.events)
     warm.rig.engine.submit("And then?")
-    await quiet(warm.rig)
+    await departing(warm, mark)
     assert warm.chat.kinds == ["main", "prewarm"]
-    assert not warm.rig.engine.state.control.connection.slots.idle  # type: ignore[union-attr]
+    assert (warm.chat.at_work, warm.chat.closed) == (1, 1)
     hold.go.set()
-    await warm.until("ready", mark)
     await warm.until("idle", mark)
+    assert [e.state for e in warm.rig.events[mark:] if isinstance(e, PrewarmChanged)] == ["ready", "idle"]
     await warm.settled(len(warm.rig.events))
-    assert warm.chat.kinds[:3] == ["main", "prewarm", "main"]
+    assert warm.chat.kinds == ["main", "prewarm", "main", "prewarm"]
     assert warm.chat.most == 1
     assert warm.chat.turns[1].messages[:-1] == warm.chat.prewarms[0].messages[:-1]
+
+
+def following(sent: ChatRequest) -> ChatRequest:
+    """The turn that a prewarm was made for."""
+    asked = {"role": "user", "content": "And then?"}
+    return replace(sent, messages=(*sent.messages[:-1], asked), max_tokens=99, stream=True, kind="main")
+
+
+OTHERS = {
+    "the turn": (lambda r: following(r), True),
+    "the turn, other sampling": (lambda r: replace(following(r), temperature=0.9), True),
+    "other tools": (lambda r: replace(following(r), tools=()), False),
+    "another history": (lambda r: replace(following(r), messages=(r.messages[0], *following(r).messages[2:])), False),
+    "the prefix only": (lambda r: replace(following(r), messages=r.messages[:-1]), False),
+    **{
+        kind: (lambda r, kind=kind: replace(following(r), kind=kind), False)
+        for kind in ("subagent", "verify", "task", "compact", "prewarm", "probe", "doctor", "bench", "foreign")
+    },
+}
+
+
+@pytest.mark.parametrize(("made", "kept"), OTHERS.values(), ids=OTHERS)
+async def test_what_leaves_ends_it_or_follows_it(
+    warms: Warms, made: Callable[[ChatRequest], ChatRequest], kept: bool
+) -> None:
+    """L36, L37: extending turn → kept; other tools, other history, prefix only, any other kind → cancelled before the
+    first byte."""
+    hold = Hold()
+    warm = await warms(say("Because."))
+    await held(warm, hold)
+    request = made(warm.chat.prewarms[0])
+    connection = warm.rig.engine.state.control.connection
+    assert connection is not None
+
+    async def send() -> None:
+        async for _ in connection.chat.stream(request):
+            pass
+
+    sending = asyncio.create_task(send())
+    await quiet(warm.rig)
+    assert (request in warm.chat.requests) is not kept
+    assert (warm.chat.at_work == 1) is kept
+    hold.go.set()
+    await sending
+    assert warm.chat.requests[-1] == request
+    assert warm.chat.most == 1
 
 
 async def test_a_turn_that_waits_for_it_can_be_interrupted(warms: Warms) -> None:
@@ -483,12 +555,10 @@ async def test_a_turn_that_waits_for_it_can_be_interrupted(warms: Warms) -> None
     for no turn (L32): the one under way is ended, and no other is sent."""
     hold = Hold()
     warm = await warms(say("Because."), say("So."))
-    warm.chat.warm.append([Accepted(), hold])
-    await warm.rig.ask("Why?")
-    await hold.reached.wait()
+    await held(warm, hold)
     mark = len(warm.rig.events)
     warm.rig.engine.submit("And then?")
-    await quiet(warm.rig)
+    await departing(warm, mark)
     warm.rig.engine.interrupt()
     assert (await warm.settled(mark)).why == "your last message was not answered, and the next one joins it"
     assert warm.chat.kinds == ["main", "prewarm"]
@@ -744,7 +814,6 @@ async def test_a_server_that_forgets_is_told_of_once(warms: Warms, cached: int |
     await quiet(warm.rig)
     advice = [e for e in warm.rig.of(Notice) if "gave up this conversation's prompt" in e.text]
     assert len(advice) == times
-    assert not warm.rig.of(ProbesAnswered)
     assert texts(warm.chat.prewarms[-1])[-1] == "."
 
 

@@ -150,18 +150,24 @@ async def test_the_server_says_how_many_slots_it_has(
     assert why in line.why
 
 
+def held(gate: Gate) -> Reply:
+    """The usual answer to a prewarm, when `gate` opens."""
+    usual = completion_reply("!", usage=(120, 1, 100))
+    return Reply((gate, *usual.pieces), content_type=usual.content_type)
+
+
 async def test_a_turn_that_goes_on_waits_until_it_is_through(server: Server, tmp_path: Path) -> None:
     """L37: nothing of the turn reaches the server before the prewarm's answer has come."""
     gate = Gate()
-    server.on_prewarm.append(lambda _: Reply((gate, b"{}"), content_type="application/json"))
+    server.on_prewarm.append(lambda _: held(gate))
     async with live_engine(settings(server), tmp_path / "p") as live:
         await warming(live, gate, "Why?")
         mark = len(live.events)
         live.engine.submit("And then?")
         await live.until(lambda e: getattr(e, "phase", "") == "connecting", after=mark)
-        assert len(server.turns) == 1
-        assert server.fake.hang_ups == 0
         gate.open()
+        await live.until(lambda e: isinstance(e, PrewarmChanged) and e.state == "idle", after=mark)
+        assert [e.state for e in live.of(PrewarmChanged, mark)] == ["ready", "idle"]
         assert (await live.ended(mark)).end == "done"
     assert len(server.turns) == 2
     assert server.fake.hang_ups == 0
