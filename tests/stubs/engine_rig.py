@@ -35,9 +35,6 @@ from tests.stubs.scripted_model import ScriptedChat, ScriptedConnection, Scripte
 
 E = TypeVar("E")
 
-_LOOK_AGAIN = 0.001
-"""Seconds between two looks: spinning would keep the interpreter from the thread that writes the log."""
-
 
 class ManualClock:
     """Time that stands still until a test moves it."""
@@ -158,8 +155,13 @@ class Rig:
         return finished
 
     async def idle(self) -> None:
-        while self.engine.busy or self.engine.checking:  # noqa: ASYNC110 -- the engine under test has no reason to announce this to tests
-            await asyncio.sleep(_LOOK_AGAIN)
+        """Wait until the engine does nothing and checks nothing: it changes that with an event, or as a task ends."""
+        while self.engine.busy or self.engine.checking:
+            self._heard.clear()
+            heard = asyncio.create_task(self._heard.wait())
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+            heard.cancel()
 
     def of(self, kind: type[E]) -> list[E]:
         return [e for e in self.events if isinstance(e, kind)]
