@@ -1,16 +1,15 @@
-"""Opening the SQLite file, and saying what is wrong with it in words people can act on."""
+"""The SQLite file and the thread it lives in; what is wrong with it, said in words people can act on."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sqlite3
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
-
-import aiosqlite
 
 from marextui.private_files import ensure_private
 from marextui.store.schema import APPLICATION_ID, SCHEMA_VERSION, UPGRADES
@@ -25,24 +24,78 @@ class StoreError(Exception):
     """The store cannot be used; the text says what happened and what to do."""
 
 
-async def connect(path: Path | str) -> aiosqlite.Connection:
-    """A connection to the database `path`, made (0600) if missing, its schema brought up to date.
+class Database:
+    """A connection that works in a thread of its own, one piece of work after the other.
 
-    Raises StoreError for a file that is damaged, not ours or of a newer version, and leaves it as it is.
+    Between two statements of a piece nothing else happens on the connection, and a piece costs the loop one wait,
+    however many statements it has. Cancelling that wait does not stop a piece that has begun.
     """
-    name = str(path)
-    database: aiosqlite.Connection | None = None
+
+    def __init__(self, name: str, thread: ThreadPoolExecutor, connection: sqlite3.Connection) -> None:
+        """Use `open`."""
+        self._name = name
+        self._thread = thread
+        self._connection = connection
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: Path | str) -> Database:
+        """The database `path` (":memory:" for none), made (0600) if missing, its schema brought up to date.
+
+        Raises StoreError for a file that is damaged, not ours or of a newer version, and leaves it as it is.
+        """
+        name, thread = str(path), ThreadPoolExecutor(1, thread_name_prefix="database")
+        try:
+            connection = await uninterrupted(_in(thread, name, lambda: _opened(name)))
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(name, thread, connection)
+
+    async def run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Result of `work` with the connection. Raises StoreError, also when the database has been closed."""
+        if self._closed:
+            raise StoreError(f"The conversation database {self._name} has been closed.")
+        return await _in(self._thread, self._name, lambda: work(self._connection))
+
+    async def transaction(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """As `run`, all of what `work` writes or none of it; on the disk when this returns. Goes on when cancelled."""
+        return await uninterrupted(self.run(lambda connection: _in_transaction(connection, work)))
+
+    async def close(self) -> None:
+        """Finish what is being written, then close the file. Closing twice is fine."""
+        if not self._closed:
+            self._closed = True
+            await uninterrupted(_in(self._thread, self._name, self._connection.close))
+            self._thread.shutdown(wait=False)
+
+
+async def _in(thread: ThreadPoolExecutor, name: str, work: Callable[[], _T]) -> _T:
+    with telling(name):
+        return await asyncio.get_running_loop().run_in_executor(thread, work)
+
+
+def _opened(name: str) -> sqlite3.Connection:
+    if name != ":memory:":
+        _make_file(Path(name))
+    connection = sqlite3.connect(name, isolation_level=None, timeout=BUSY_SECONDS)
     try:
-        with telling(name):
-            if name != ":memory:":
-                await asyncio.to_thread(_make_file, Path(path))
-            database = await aiosqlite.connect(name, isolation_level=None, timeout=BUSY_SECONDS)
-            await _prepare(database, name)
+        _prepare(connection, name)
     except BaseException:
-        if database is not None:
-            await database.close()
+        connection.close()
         raise
-    return database
+    return connection
+
+
+def _in_transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], _T]) -> _T:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = work(connection)
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+    return result
 
 
 class LogMoved(StoreError):
@@ -82,18 +135,18 @@ def _make_file(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
-async def _number(database: aiosqlite.Connection, sql: str) -> int:
-    for row in await database.execute_fetchall(sql):
+def _number(database: sqlite3.Connection, sql: str) -> int:
+    for row in database.execute(sql):
         return int(row[0])
     return 0
 
 
-async def _prepare(database: aiosqlite.Connection, name: str) -> None:
-    await database.execute("BEGIN")
-    version = await _number(database, "PRAGMA user_version")
-    ours = await _number(database, "PRAGMA application_id") == APPLICATION_ID
-    tables = await _number(database, "SELECT count(*) FROM sqlite_master")
-    await database.execute("COMMIT")
+def _prepare(database: sqlite3.Connection, name: str) -> None:
+    database.execute("BEGIN")
+    version = _number(database, "PRAGMA user_version")
+    ours = _number(database, "PRAGMA application_id") == APPLICATION_ID
+    tables = _number(database, "SELECT count(*) FROM sqlite_master")
+    database.execute("COMMIT")
     if not ours and (version or tables):
         raise StoreError(f"{name} is a database of another program. It was left as it is; give another path.")
     if version > SCHEMA_VERSION:
@@ -101,22 +154,22 @@ async def _prepare(database: aiosqlite.Connection, name: str) -> None:
             f"{name} was written by a newer version of marextui (format {version}, this one reads {SCHEMA_VERSION})."
             " It was left as it is. Update marextui to open it."
         )
-    await database.execute("PRAGMA foreign_keys = ON")
-    await database.execute("PRAGMA journal_mode = WAL")
-    await database.execute("PRAGMA synchronous = FULL")
+    database.execute("PRAGMA foreign_keys = ON")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
     if version < SCHEMA_VERSION:
-        await _upgrade(database)
+        _upgrade(database)
 
 
-async def _upgrade(database: aiosqlite.Connection) -> None:
-    await database.execute("BEGIN IMMEDIATE")
+def _upgrade(database: sqlite3.Connection) -> None:
+    database.execute("BEGIN IMMEDIATE")
     # Read again: another process may have done it while this one waited.
-    for version in range(await _number(database, "PRAGMA user_version"), SCHEMA_VERSION):
+    for version in range(_number(database, "PRAGMA user_version"), SCHEMA_VERSION):
         for statement in UPGRADES[version]:
-            await database.execute(statement)
-        await database.execute(f"PRAGMA user_version = {version + 1}")
-    await database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    await database.execute("COMMIT")
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {version + 1}")
+    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    database.execute("COMMIT")
 
 
 def _told(error: sqlite3.Error | OSError, name: str) -> str:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
-
-import aiosqlite
 
 from marextui.context.entries import Entry, MessageAdded, Record, TurnOpened, WholeOutput
 from marextui.context.messages import Message
 from marextui.context.redaction import redact
 from marextui.store import recall, references
-from marextui.store.database import LogMoved, StoreError, connect, telling, uninterrupted
+from marextui.store.database import Database, LogMoved, StoreError, uninterrupted
 from marextui.store.recall import Recalled
 from marextui.store.rows import from_rows, json_inside, like, storable, to_rows
 
 CHUNK = 500
+"""Rows decoded at a time when a whole conversation is read."""
 INDEXED_AT_ONCE = 1_000_000
 """Characters of outputs that are made searchable as they are written; larger ones are when somebody searches."""
-"""Rows decoded at a time when a whole conversation is read."""
 
 _ENTRY = "seq, at, kind, payload"
 _APART = "kind <> 'WholeOutput'"
@@ -65,21 +63,11 @@ class Outputs(Protocol):
 class LogStore:
     """All conversations of a user in one file. Every method raises `StoreError`; several processes may use the file."""
 
-    def __init__(
-        self,
-        database: aiosqlite.Connection,
-        name: str,
-        *,
-        searchable: bool = False,
-        outputs: Outputs | None = None,
-    ) -> None:
+    def __init__(self, database: Database, *, searchable: bool = False, outputs: Outputs | None = None) -> None:
         """Use `open`."""
         self._searchable = searchable
         self._outputs = outputs
         self._database = database
-        self._name = name
-        self._lock = asyncio.Lock()
-        self._closed = False
         self._unreadable: set[tuple[str, int]] = set()
         self.rows_read = 0
         """Entry rows fetched so far: what reading costs."""
@@ -96,20 +84,17 @@ class LogStore:
         The file is private (0600). A file that is damaged, not ours or of a newer version raises `StoreError` and is
         left as it is. `outputs` are the stored tool outputs that Recall is to find whole.
         """
-        database = await connect(path)
+        database = await Database.open(path)
         try:
-            with telling(str(path)):
-                searchable = await recall.prepare(database)
+            searchable = await uninterrupted(database.run(recall.prepare))
         except StoreError:
             await database.close()
             raise
-        return cls(database, str(path), searchable=searchable, outputs=outputs)
+        return cls(database, searchable=searchable, outputs=outputs)
 
     async def close(self) -> None:
         """Finish what is being written, then close the file. Closing twice is fine."""
-        async with self._lock:
-            self._closed = True
-            await self._database.close()
+        await self._database.close()
 
     async def create(self, conversation_id: str, *, project: str, title: str, at: float) -> None:
         """Add an empty conversation."""
@@ -236,30 +221,23 @@ class LogStore:
         key = storable(conversation_id)
         while await uninterrupted(self._index_more(key)):
             pass
-        async with self._holding() as database:
-            found = await recall.find(database, key, query)
-            times = {}
-            for _, seq, _ in found:
-                sql = "SELECT at FROM entry WHERE conversation_id = ? AND seq = ?"
-                for row in await database.execute_fetchall(sql, (key, seq)):
-                    times[seq] = float(row[0])
-        return tuple(Recalled(message_id, times.get(seq, 0.0), tuple(starts)) for message_id, seq, starts in found)
+        return await self._database.run(lambda connection: recall.find(connection, key, query))
 
     async def _index_more(self, key: str) -> bool:
         """Index the next chunk of a conversation; False when nothing is left."""
-        async with self._holding() as database:
-            done = await recall.upto(database, key)
-            rows = list(await database.execute_fetchall(_ALL_SQL, (key, done)))
+
+        def next_chunk(connection: sqlite3.Connection) -> tuple[int, list[Any]]:
+            done = recall.upto(connection, key)
+            return done, connection.execute(_ALL_SQL, (key, done)).fetchall()
+
+        done, rows = await self._database.run(next_chunk)
         if not rows:
             return False
         records = await self._decoded(key, rows)
-        last = rows[-1][0]
         texts = await self._outputs_of(key, [r.entry for r in records])
-        at = [r.seq - done - 1 for r in records]
         passages = await asyncio.to_thread(recall.index_rows, [r.entry for r in records], texts)
-        placed = [replace(p, entry=at[p.entry]) for p in passages]
-        async with self._transaction() as database:
-            await recall.add(database, key, done + 1, last, placed)
+        placed = [replace(p, entry=records[p.entry].seq - done - 1) for p in passages]
+        await self._database.transaction(lambda c: recall.add(c, key, done + 1, rows[-1][0], placed))
         return True
 
     async def _outputs_of(self, conversation_id: str, entries: Sequence[Entry]) -> dict[str, str]:
@@ -306,72 +284,48 @@ class LogStore:
     async def _append(
         self, conversation_id: str, entries: tuple[Entry, ...], at: float, after: int | None
     ) -> tuple[Record, ...]:
+        large = sum(len(e.text) for e in entries if isinstance(e, WholeOutput)) > INDEXED_AT_ONCE
+        indexed = self._searchable and not large
+        texts = await self._outputs_of(conversation_id, entries) if indexed else {}
         encoded = await asyncio.to_thread(to_rows, entries)
+        passages = await asyncio.to_thread(recall.index_rows, entries, texts) if indexed else []
         key = storable(conversation_id)
-        passages: list[recall.IndexRow] = []
-        indexed = (
-            self._searchable and sum(len(e.text) for e in entries if isinstance(e, WholeOutput)) <= INDEXED_AT_ONCE
-        )
-        if indexed:
-            texts = await self._outputs_of(conversation_id, entries)
-            passages = await asyncio.to_thread(recall.index_rows, entries, texts)
         messages = sum(isinstance(e, MessageAdded) for e in entries)
         turn = max((e.turn for e in entries if isinstance(e, TurnOpened)), default=0)
-        async with self._transaction() as database:
-            found = list(await database.execute_fetchall("SELECT last_seq FROM conversation WHERE id = ?", (key,)))
+
+        def add(connection: sqlite3.Connection) -> int:
+            found = connection.execute("SELECT last_seq FROM conversation WHERE id = ?", (key,)).fetchone()
             if not found:
                 raise StoreError(f"There is no conversation {conversation_id}.")
-            first: int = found[0][0] + 1
+            first = int(found[0]) + 1
             if after is not None and first != after + 1:
                 raise LogMoved("Another marextui has written to this conversation meanwhile; nothing was changed.")
-            await database.executemany(
+            connection.executemany(
                 "INSERT INTO entry (conversation_id, seq, at, kind, message_id, payload) VALUES (?, ?, ?, ?, ?, ?)",
                 [(key, first + i, at, *row) for i, row in enumerate(encoded)],
             )
-            await database.execute(
+            connection.execute(
                 "UPDATE conversation SET last_seq = ?, updated_at = max(updated_at, ?), messages = messages + ?,"
                 " turns = max(turns, ?) WHERE id = ?",
                 (first + len(entries) - 1, at, messages, turn, key),
             )
             if indexed:
-                await recall.add(database, key, first, first + len(entries) - 1, passages)
+                recall.add(connection, key, first, first + len(entries) - 1, passages)
+            return first
+
+        first = await self._database.transaction(add)
         return tuple(Record(first + i, at, entry) for i, entry in enumerate(entries))
 
     async def _write(self, sql: str, arguments: Sequence[object]) -> int:
-        async def write() -> int:
-            async with self._transaction() as database, database.execute(sql, arguments) as cursor:
-                return cursor.rowcount
-
-        return await uninterrupted(write())
+        return await self._database.transaction(lambda connection: connection.execute(sql, arguments).rowcount)
 
     async def _fetch(self, sql: str, arguments: Sequence[object]) -> list[Any]:
-        async with self._holding() as database:
-            return list(await database.execute_fetchall(sql, arguments))
+        return await self._database.run(lambda connection: connection.execute(sql, arguments).fetchall())
 
     async def _decoded(self, conversation_id: str, rows: Iterable[Sequence[Any]]) -> list[Record]:
         records, unreadable = await asyncio.to_thread(from_rows, rows)
         self._unreadable.update((conversation_id, seq) for seq in unreadable)
         return records
-
-    @asynccontextmanager
-    async def _holding(self) -> AsyncIterator[aiosqlite.Connection]:
-        """The connection for one reader or writer: a read must not see the middle of a transaction of our own."""
-        async with self._lock:
-            if self._closed:
-                raise StoreError(f"The conversation database {self._name} has been closed.")
-            with telling(self._name):
-                yield self._database
-
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[aiosqlite.Connection]:
-        async with self._holding() as database:
-            await database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-                await database.commit()
-            except BaseException:
-                await database.rollback()
-                raise
 
 
 __all__ = ["PAGE_SQL", "ConversationRow", "LogStore", "Recalled", "StoreError"]

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-import aiosqlite
-
 from marextui.context.entries import Entry, MessageAdded, OmissionRef, OutputStored
 from marextui.context.recalling import recall_text
 from marextui.context.redaction import redact
@@ -24,7 +22,8 @@ from marextui.store.rows import storable
 _PROBE = "CREATE VIRTUAL TABLE temp.recall_probe USING fts5(text)"
 _TABLE = """CREATE VIRTUAL TABLE IF NOT EXISTS recall USING fts5(
     conversation, text, content='', tokenize='unicode61 remove_diacritics 2')"""
-_FIND = """SELECT r.message_id, r.seq, r.start FROM recall JOIN recall_row AS r ON r.rowid = recall.rowid
+_FIND = """SELECT r.message_id, e.at, r.start FROM recall JOIN recall_row AS r ON r.rowid = recall.rowid
+    JOIN entry AS e ON e.conversation_id = r.conversation_id AND e.seq = r.seq
     WHERE recall MATCH ? ORDER BY bm25(recall, 0.0, 1.0), r.seq DESC LIMIT ?"""
 
 PASSAGE_CHARS = 2_000
@@ -58,16 +57,16 @@ class IndexRow:
     terms: str
 
 
-async def prepare(database: aiosqlite.Connection) -> bool:
+def prepare(database: sqlite3.Connection) -> bool:
     """Make the index table if it is missing; False when this SQLite has no FTS5 (then nothing is indexed)."""
     try:
-        await database.execute(_PROBE)  # the table may be there from an SQLite that had the module
+        database.execute(_PROBE)  # the table may be there from an SQLite that had the module
     except sqlite3.OperationalError as error:
         if "no such module" in str(error):
             return False
         raise
-    await database.execute("DROP TABLE temp.recall_probe")
-    await database.execute(_TABLE)
+    database.execute("DROP TABLE temp.recall_probe")
+    database.execute(_TABLE)
     return True
 
 
@@ -105,25 +104,25 @@ def passages(text: str) -> Iterable[tuple[int, str]]:
         start = end
 
 
-async def add(
-    database: aiosqlite.Connection, conversation_id: str, first_seq: int, last_seq: int, rows: Sequence[IndexRow]
+def add(
+    database: sqlite3.Connection, conversation_id: str, first_seq: int, last_seq: int, rows: Sequence[IndexRow]
 ) -> bool:
     """Index `rows` of the entries `first_seq` to `last_seq`, inside the caller's transaction.
 
     False, and nothing done, when an earlier entry is not indexed yet: then all of them wait for `recall` to add them.
     """
-    if await upto(database, conversation_id) != first_seq - 1:
+    if upto(database, conversation_id) != first_seq - 1:
         return False
     key = conversation_key(conversation_id)
     for row in rows:
-        cursor = await database.execute(
+        cursor = database.execute(
             "INSERT INTO recall_row (conversation_id, seq, message_id, start) VALUES (?, ?, ?, ?)",
             (conversation_id, first_seq + row.entry, storable(row.message_id), row.start),
         )
-        await database.execute(
+        database.execute(
             "INSERT INTO recall (rowid, conversation, text) VALUES (?, ?, ?)", (cursor.lastrowid, key, row.terms)
         )
-    await database.execute(
+    database.execute(
         "INSERT INTO recall_state (conversation_id, seq) VALUES (?, ?)"
         " ON CONFLICT (conversation_id) DO UPDATE SET seq = excluded.seq",
         (conversation_id, last_seq),
@@ -131,12 +130,11 @@ async def add(
     return True
 
 
-async def upto(database: aiosqlite.Connection, conversation_id: str) -> int:
+def upto(database: sqlite3.Connection, conversation_id: str) -> int:
     """The last entry of the conversation that is indexed, 0 for none."""
     sql = "SELECT seq FROM recall_state WHERE conversation_id = ?"
-    for row in await database.execute_fetchall(sql, (conversation_id,)):
-        return int(row[0])
-    return 0
+    row = database.execute(sql, (conversation_id,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def conversation_key(conversation_id: str) -> str:
@@ -155,15 +153,15 @@ def questions(conversation_id: str, query: str) -> list[str]:
     return [f"{conversation} AND text : ({' OR '.join(some)})" for some in (exact, words) if some]
 
 
-async def find(database: aiosqlite.Connection, conversation_id: str, query: str) -> list[tuple[str, int, list[int]]]:
-    """(message id, seq, starts of its passages) of the messages that may answer `query`, best first, each once."""
-    found: dict[str, tuple[str, int, list[int]]] = {}
+def find(database: sqlite3.Connection, conversation_id: str, query: str) -> tuple[Recalled, ...]:
+    """The messages that may answer `query`, best first, each once."""
+    found: dict[str, tuple[float, list[int]]] = {}
     for question in questions(conversation_id, query):
-        for message_id, seq, start in await database.execute_fetchall(_FIND, (question, ROWS)):
-            starts = found.setdefault(message_id, (message_id, seq, []))[2]
+        for message_id, at, start in database.execute(_FIND, (question, ROWS)):
+            starts = found.setdefault(message_id, (at, []))[1]
             if start is not None:  # rows of an earlier version do not know it
                 starts.append(start)
-    return list(found.values())
+    return tuple(Recalled(message_id, at, tuple(starts)) for message_id, (at, starts) in found.items())
 
 
 def stored(entries: Iterable[Entry]) -> list[OmissionRef]:

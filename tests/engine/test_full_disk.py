@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
 import pytest
 
 from marextui.context.budget import Window
 from marextui.context.entries import MessageAdded, OutputStored
 from marextui.engine.events import MessageAppended, Notice, QueueChanged, ToolFinished, TurnFinished
-from marextui.store.database import connect
+from marextui.store.database import Database
 from marextui.store.log import LogStore
 from tests.stubs.engine_rig import Rig, full_disk, texts
 from tests.stubs.scripted_model import Hold, ScriptedChat, ScriptedTools, call, say
@@ -73,20 +72,20 @@ async def test_the_view_is_the_same_after_a_restart(rig: Start, monkeypatch: Any
 class SmallDisk:
     """A log whose disk can be filled: then SQLite itself says "database or disk is full"."""
 
-    def __init__(self, database: aiosqlite.Connection) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self.log = LogStore(database, "log.db")
+        self.log = LogStore(database)
 
     async def fill(self) -> None:
-        await self._database.execute("PRAGMA max_page_count = 1")
+        await self._database.run(lambda c: c.execute("PRAGMA max_page_count = 1").fetchall())
 
     async def free(self) -> None:
-        await self._database.execute("PRAGMA max_page_count = 1000000")
+        await self._database.run(lambda c: c.execute("PRAGMA max_page_count = 1000000").fetchall())
 
 
 @pytest.fixture
 async def disk(tmp_path: Path) -> SmallDisk:
-    return SmallDisk(await connect(tmp_path / "log.db"))
+    return SmallDisk(await Database.open(tmp_path / "log.db"))
 
 
 async def test_a_prompt_that_cannot_be_logged_is_kept_and_sent_on_retry(rig: Start, disk: SmallDisk) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LATER = (
-    *("tiktoken", "httpx", "httpx_sse", "aiosqlite", "sqlite3", "filelock", "xllamacpp"),
+    *("tiktoken", "httpx", "httpx_sse", "sqlite3", "filelock", "xllamacpp"),
     *("markdown_it", "importlib.metadata"),
     *("marextui.store", "marextui.models", "marextui.tools"),
     *("marextui.engine.build", "marextui.engine.engine", "marextui.engine.setup"),
