@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from marextui.context.search_words import EXPECTED, RELATED, STOP_WORDS, flat, stem
@@ -52,22 +53,35 @@ def tokens(text: str) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
     for m in _TOKEN.finditer(text):
         raw = m.group()
-        if _WIDE.search(raw):
-            wide = [c for c in raw if _WIDE.match(c)]
-            found.extend((c, 1.0) for c in wide)
-            found.extend((a + b, 1.0) for a, b in pairwise(wide))
-            raw = _WIDE.sub("", raw)
-            if not raw:
-                continue
-        if _is_identifier(raw):
-            whole = flat(raw)
-            found.append((whole, 1.0))
-            parts = [stem(flat(p)) for p in _CAMEL.findall(raw)]
-            if parts != [whole]:
-                found.extend((p, _PART_WEIGHT) for p in parts if len(p) > 1 or p.isdigit())
-        else:
-            found.append((stem(flat(raw)), 1.0))
+        found.extend(_known_terms(raw) if len(raw) <= _WORD_CHARS else _terms(raw))
     return found
+
+
+def _terms(raw: str) -> tuple[tuple[str, float], ...]:
+    """What `tokens` makes of one word."""
+    found: list[tuple[str, float]] = []
+    if _WIDE.search(raw):
+        wide = [c for c in raw if _WIDE.match(c)]
+        found.extend((c, 1.0) for c in wide)
+        found.extend((a + b, 1.0) for a, b in pairwise(wide))
+        raw = _WIDE.sub("", raw)
+        if not raw:
+            return tuple(found)
+    if _is_identifier(raw):
+        whole = flat(raw)
+        found.append((whole, 1.0))
+        parts = [stem(flat(p)) for p in _CAMEL.findall(raw)]
+        if parts != [whole]:
+            found.extend((p, _PART_WEIGHT) for p in parts if len(p) > 1 or p.isdigit())
+    else:
+        found.append((stem(flat(raw)), 1.0))
+    return tuple(found)
+
+
+_known_terms = lru_cache(maxsize=32_768)(_terms)
+"""Remembered: a conversation says the same words again and again, and every message is indexed."""
+_WORD_CHARS = 64
+"""Longest word that is remembered, in characters."""
 
 
 @dataclass(slots=True)
