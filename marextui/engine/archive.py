@@ -55,6 +55,11 @@ class Archive:
             raise RuntimeError("no conversation is open")
         return self._session
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a conversation yet: a program may be left before its first one is open."""
+        return self._session is not None
+
     async def open_first(self) -> None:
         """Open what was asked for; what cannot be found becomes a new conversation and a notice."""
         row: ConversationRow | None = None

@@ -165,7 +165,7 @@ class EngineState:
 
     async def leave_slot(self) -> None:
         """The open conversation, or its model, is about to be left: keep what was computed for it."""
-        if self.warm is not None and self.session.conversation.messages:
+        if self.warm is not None and self.archive.is_open and self.session.conversation.messages:
             await self.warm.leave(self.session.id, self.dry_request)
 
     def enter_slot(self) -> None:
