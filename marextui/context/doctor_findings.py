@@ -14,7 +14,9 @@ KEPT_SHARE = 0.5
 """Share of a prompt that must come from the cache for it to count as kept; of the time, where tokens are not told."""
 
 LONGEST_NAME = 200
-"""Characters of a model's name; a longer one is a server's mischief, and no line for a settings file."""
+"""Characters of a model's name; a longer one is a server's mischief, and no line for a settings file. Nor is a name
+that ends in .gguf, as llama.cpp gives them: it would mean a file for our own engine. Without one, the server's first
+model is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +327,7 @@ def advice(chart: Chart, current: Mapping[str, object], *, connect: bool) -> tup
     wanted: list[tuple[str, str | int | bool, str]] = []
     if connect:
         wanted.append(("base_url", chart.url, "this server"))
-        if len(chart.model) <= LONGEST_NAME:
+        if len(chart.model) <= LONGEST_NAME and not chart.model.lower().endswith(".gguf"):
             wanted.append(("model", chart.model, "the model that was examined"))
     if chart.local:
         wanted += _economy(chart)

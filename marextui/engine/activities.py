@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from marextui.context.entries import Entry, MessageAdded, NoticeLogged, TurnClosed, TurnEnd, TurnOpened
@@ -277,6 +278,16 @@ class Activities:
             await undo(self.state, force=force)
         except StoreError as problem:
             self.state.store_failed(problem)
+
+    async def examine(self, config: Path, *, agreed: bool) -> None:
+        """`/doctor`: requests outside the conversation; whatever happens, the conversation is as before."""
+        from marextui.engine.examining import Examining  # nobody needs the doctor before the first paint
+
+        bus = self.state.bus
+        try:
+            await Examining(self.state, config).examine(agreed=agreed)
+        except (ModelError, NoModel) as problem:
+            bus.emit(Notice("error", f"The server could not be examined: {problem}"))
 
     async def probe(self) -> None:
         """`/probe`: one request outside the conversation; whatever happens, the conversation is as before."""

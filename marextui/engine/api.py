@@ -190,6 +190,13 @@ class EngineApi(Protocol):
         """
         ...
 
+    def examine(self, *, agreed: bool = False) -> None:
+        """`/doctor`: examine the model's server, announced as `ServerExamined`; refused when busy.
+
+        A hosted server is examined only when the person `agreed`, after having been told how much is sent.
+        """
+        ...
+
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None: ...
 
     async def status(self) -> StatusReport: ...

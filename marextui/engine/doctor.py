@@ -7,18 +7,19 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from marextui.context.doctor_chart import Chart
 from marextui.context.doctor_findings import Advice, advice
 from marextui.context.doctor_requests import Bound, Script, bound
 from marextui.engine.setup import INSTALL_COMMAND
-from marextui.models.connection import EmbeddedConnection
+from marextui.models.connection import EmbeddedConnection, EndpointConnection
 from marextui.models.discovery import Found
 from marextui.models.doctor import Doctor, Patient
 from marextui.models.embedded import ALIAS
 from marextui.models.endpoint import display_url, is_local, normalise_base_url, same_server
 from marextui.models.hub import Hub
-from marextui.models.types import ModelChoice, ModelError
+from marextui.models.types import Connection, ModelChoice, ModelError
 from marextui.settings import Settings
 
 REQUEST_TIMEOUT = 120.0
@@ -62,7 +63,7 @@ def address_of(url: str, settings: Settings, *, api_key: str | None = None, mode
     base_url = normalise_base_url(url)
     ours = bool(settings.base_url) and same_server(base_url, settings.base_url)
     key = api_key if api_key is not None else settings.api_key if ours else ""
-    name = model or (settings.model if ours else "")
+    name = model or (settings.model if ours and not _is_ours(settings.model) else "")
     return Address(Patient(base_url, is_local(base_url), name, key), configured=ours)
 
 
@@ -90,6 +91,21 @@ async def find_address(settings: Settings, hub: Hub, *, api_key: str | None = No
         if choices:
             return Address(None, choices[0])
     raise NothingToExamine(_nothing(facts.probed))
+
+
+def address_in_use(connection: Connection) -> Address:
+    """The server behind `connection`. Raises `NothingToExamine` when there is none."""
+    if isinstance(connection, EndpointConnection):
+        choice = connection.choice
+        return Address(Patient(connection.base_url, choice.local, choice.name, choice.api_key))
+    if isinstance(connection, EmbeddedConnection):
+        return Address(_embedded(connection))
+    raise NothingToExamine("The model in use has no server that could be examined.")
+
+
+def _embedded(connection: EmbeddedConnection) -> Patient:
+    process = connection.process
+    return Patient(normalise_base_url(process.url), True, ALIAS, process.api_key, connection.choice.label)
 
 
 def _is_ours(model: str) -> bool:
@@ -121,10 +137,13 @@ def _nothing(probed: tuple[Found, ...]) -> str:
 
 @dataclass(slots=True)
 class Visit:
-    """One examination. `chart` is what is known so far, also after `examine` was cancelled; None: not begun."""
+    """One examination. `chart` is what is known so far, also after `examine` was cancelled; None: not begun.
+
+    `hub` starts the engine of our own for it; a server that runs needs none.
+    """
 
     address: Address
-    hub: Hub
+    hub: Hub | None = None
     timeout: float = REQUEST_TIMEOUT
     nonce: str = field(default_factory=lambda: secrets.token_hex(3))
     now: Callable[[], float] = time.monotonic
@@ -143,14 +162,12 @@ class Visit:
         """Examine it; an engine of ours is started for it and ended after it. Raises `ModelError` when that fails."""
         if self.address.patient is not None:
             return await self._examine(self.address.patient, progress)
+        assert self.hub is not None
         assert self.address.choice is not None
         connection = await self.hub.connect(self.address.choice, lambda step: progress(step.stage))
         try:
             assert isinstance(connection, EmbeddedConnection)
-            process = connection.process
-            base_url = normalise_base_url(process.url)
-            patient = Patient(base_url, True, ALIAS, process.api_key, self.address.shown)
-            return await self._examine(patient, progress)
+            return await self._examine(_embedded(connection), progress)
         finally:
             await connection.aclose()
 
@@ -162,7 +179,7 @@ class Visit:
         finally:
             await doctor.aclose()
 
-    def advice(self, settings: Settings) -> tuple[Advice, ...]:
+    def advice(self, settings: Economy) -> tuple[Advice, ...]:
         """The settings to take; empty before anything is known."""
         if self.chart is None:
             return ()
@@ -172,6 +189,17 @@ class Visit:
             "proj_snapshot": settings.proj_snapshot,
         }
         return advice(self.chart, current, connect=not self.address.configured)
+
+
+class Economy(Protocol):
+    """The three settings in force: `Settings`, or the engine's policy."""
+
+    @property
+    def compact_continuation(self) -> bool: ...
+    @property
+    def prewarm(self) -> str: ...
+    @property
+    def proj_snapshot(self) -> bool: ...
 
 
 __all__ = ["Address", "ModelError", "NothingToExamine", "Visit", "address_of", "find_address"]

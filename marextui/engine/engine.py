@@ -237,6 +237,13 @@ class Engine:
         order = _Order("probe", lambda: self._do.probe())
         self._ask(order, "The questions will be asked when this turn has ended.")
 
+    def examine(self, *, agreed: bool = False) -> None:
+        if self.busy or self._asked:
+            text = "The server is not examined while something else runs: it would be measured busy."
+            self.state.bus.emit(Notice("warning", text, "/doctor, when this has ended."))
+            return
+        self._ask(_Order("doctor", lambda: self._do.examine(self._setup.config_file, agreed=agreed)), "")
+
     def _ask(self, order: _Order, waiting: str, *, again: bool = False) -> None:
         """Run `order` when its turn comes; what is asked for twice while busy still runs once, unless `again`."""
         if again or not self._asked or self._asked[-1].name != order.name:

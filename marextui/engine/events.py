@@ -34,6 +34,7 @@ Phase = Literal[
     "permission",
     "compacting",
     "probing",
+    "examining",
     "interrupting",
 ]
 
@@ -465,6 +466,13 @@ class ProbesAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerExamined:
+    """`/doctor`: what was found, as lines for people; nothing of it comes from the server unsanitised."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryChanged:
     report: MemoryReport
 
@@ -536,6 +544,7 @@ Event = (
     | CompactionReverted
     | CompactionProbed
     | ProbesAnswered
+    | ServerExamined
     | MemoryChanged
     | ContextUpdatePlaced
     | ProjectCopied

@@ -136,6 +136,9 @@ class LateEngine:
     def probe(self) -> None:
         self._order(lambda engine: engine.probe())
 
+    def examine(self, *, agreed: bool = False) -> None:
+        self._order(lambda engine: engine.examine(agreed=agreed))
+
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None:
         self._order(lambda engine: engine.answer_permission(request_id, answer, reason))
 

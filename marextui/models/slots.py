@@ -7,10 +7,10 @@ reading the ledger and writing it, and no lock is needed.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from marextui.context.slot_ledger import Departure, SlotLedger
+from marextui.context.slot_ledger import Departure, RequestKind, SlotLedger
 from marextui.models.types import Accepted, ChatModel, ChatRequest, Chunk, Finished, ModelError, Usage
 
 BeforeDeparture = Callable[[ChatRequest], Awaitable[None]]
@@ -100,6 +100,18 @@ class Slots:
     def end(self, departure: Departure) -> None:
         """The request is over."""
         self.ledger = self.ledger.ended(departure)
+
+    @asynccontextmanager
+    async def occupied(self, kind: RequestKind) -> AsyncGenerator[None, None]:
+        """Requests that do not pass here use the slots: they count as one of `kind`, and what makes way does so."""
+        request = ChatRequest((), kind=kind)
+        departure = self.depart(request)
+        try:
+            for make_way in tuple(self.before_departure):
+                await make_way(request)
+            yield
+        finally:
+            self.end(departure)
 
 
 class TrackedChat:

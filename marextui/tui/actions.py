@@ -127,6 +127,15 @@ OWN_ACTIONS: tuple[Action, ...] = (
         slash="probe",
     ),
     Action(
+        "app.doctor",
+        "Examine the server",
+        "What the model's server is and can do, what its cache saves; yes: also a hosted one",
+        "app",
+        "doctor",
+        slash="doctor",
+        args="[yes]",
+    ),
+    Action(
         "app.compact_preview",
         "Preview compaction",
         "What would be kept, condensed and omitted, before it is",

@@ -31,6 +31,7 @@ class ScreenView(Protocol):
     def ask_permission(self, request: ev.PermissionAsked) -> None: ...
     def settle_permission(self, request_id: str) -> None: ...
     def probes_answered(self, answers: ev.ProbesAnswered) -> None: ...
+    def server_examined(self, text: str) -> None: ...
     def model_needed(self) -> None: ...
     def opened(self) -> None:
         """Another conversation is shown: load its end (`Adapter.load_tail`)."""
@@ -86,6 +87,8 @@ class Adapter:
                 view.settle_permission(event.request_id)
             case ev.ProbesAnswered():
                 view.probes_answered(event)
+            case ev.ServerExamined():
+                view.server_examined(event.text)
             case ev.ModelNeeded():
                 view.model_needed()
             case ev.ConversationOpened():

@@ -251,6 +251,9 @@ class MarexApp(CommandApp):
     def on_main_screen_probes_answered(self, event: MainScreen.ProbesAnswered) -> None:
         self.show_probes(event.answers)
 
+    def on_main_screen_server_examined(self, event: MainScreen.ServerExamined) -> None:
+        self.show_examination(event.text)
+
     def on_draft_typed(self, event: Draft.Typed) -> None:
         self.main.dock.note_typing()
 

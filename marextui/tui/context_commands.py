@@ -1,4 +1,4 @@
-"""The actions that look at the context and change what of it is sent: `/compact …`, `/context …`."""
+"""The actions that look at the context and change what of it is sent: `/compact …`, `/context …`; `/doctor`."""
 
 from __future__ import annotations
 
@@ -58,6 +58,19 @@ class ContextCommands(App[None], inherit_bindings=False):
 
     def action_probe(self) -> None:
         self.engine.probe()
+
+    def action_doctor(self, argument: str = "") -> None:
+        word = argument.strip().lower()
+        if word not in ("", "yes"):
+            self.notify(f"Nothing was sent: /doctor takes no word but yes, not {word!r}.", severity="warning")
+            return
+        self.engine.examine(agreed=word == "yes")
+
+    def show_examination(self, text: str) -> None:
+        """What `/doctor` found about the model's server."""
+        from marextui.tui.screens.viewer import TextViewer
+
+        self.push_screen(TextViewer("The model's server", drawn(self, text)))
 
     def show_probes(self, answers: ProbesAnswered) -> None:
         """The graded answers; "-" is one that does not contain what was expected."""

@@ -99,6 +99,13 @@ class MainScreen(Screen[None]):
             super().__init__()
             self.answers = answers
 
+    class ServerExamined(Message):
+        """`/doctor` is through: show what was found."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(
         self,
         model: ViewModel,
@@ -295,6 +302,9 @@ class MainScreen(Screen[None]):
 
     def probes_answered(self, answers: ev.ProbesAnswered) -> None:
         self.post_message(self.ProbesAnswered(answers))
+
+    def server_examined(self, text: str) -> None:
+        self.post_message(self.ServerExamined(text))
 
     def model_needed(self) -> None:
         self.post_message(self.ModelNeeded())

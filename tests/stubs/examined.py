@@ -87,7 +87,7 @@ class Examined:
         return self._streamed(body, prompt, cached, message) if body["stream"] else self._whole(prompt, cached, message)
 
     def _prompt(self, body: Mapping[str, Any]) -> str:
-        kept = body.get("tools") and not (self.does.drops_tools and body["tool_choice"] == "none")
+        kept = body.get("tools") and not (self.does.drops_tools and body.get("tool_choice") == "none")
         return ("TOOLS " if kept else "") + "".join(f"<{m['role']}>{m['content']}" for m in body["messages"])
 
     def _cached(self, prompt: str) -> int:
@@ -97,11 +97,11 @@ class Examined:
 
     def _message(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
         tools, how = body.get("tools"), self.does.tools
-        if not tools or how == "words":
+        if not tools or len(tools) > 1 or how == "words":  # several: a turn of ours, not the doctor
             return {"content": self.does.reply}
         if how == "refuses":
             return None
-        if body["tool_choice"] == "none" and how != "ignores-none":
+        if body.get("tool_choice") == "none" and how != "ignores-none":
             return {"content": self.does.reply}
         if how == "text":
             return {"content": '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'}
@@ -140,7 +140,7 @@ def _shared(one: str, other: str) -> int:
 
 
 LLAMA_ENTRY = {
-    "id": "m.gguf",
+    "id": "qwen-7b",
     "object": "model",
     "owned_by": "llamacpp",
     "meta": {"n_ctx_train": 131072, "n_ctx": 8192},

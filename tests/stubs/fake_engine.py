@@ -252,6 +252,9 @@ class FakeEngine:
     def probe(self) -> None:
         self.commands.append(("probe",))
 
+    def examine(self, *, agreed: bool = False) -> None:
+        self.commands.append(("examine", "agreed") if agreed else ("examine",))
+
     async def context(self) -> ContextReport:
         self.commands.append(("context",))
         return self.context_report

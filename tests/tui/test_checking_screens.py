@@ -9,11 +9,14 @@ import pytest
 from textual.pilot import Pilot
 
 from marextui.context.checking import Aftermath, Graded
+from marextui.context.doctor_findings import advice
+from marextui.context.doctor_report import report
 from marextui.context.entries import CompactionChecked
 from marextui.context.probes import Check, Probe
 from marextui.context.refetch import FetchReport, Refetch
 from marextui.engine import events as ev
 from marextui.engine.api import HistoryPage
+from marextui.engine.examining import WIDTH
 from marextui.tui.app import MarexApp
 from marextui.tui.compaction_text import check_text, diff_text, probe_text
 from marextui.tui.items import CompactionItem
@@ -24,9 +27,10 @@ from tests.stubs.fake_engine import CHECKS, FakeEngine
 from tests.stubs.frames import control_bytes, frame
 from tests.stubs.mini_app import MiniApp
 from tests.tui.scenes import compaction, make_app, short_turn
-from tests.tui.test_app import WIDE
+from tests.tui.test_app import WIDE, toasts
 from tests.tui.test_compaction_screens import DIFF, HOSTILE, plain, settled
 from tests.tui.test_status_screen import REPORT
+from tests.unit.test_doctor_findings import chart as examined
 
 CHECKED = CompactionChecked(2, 37, 2, ("config/redis.ts (artifact: Which file was changed?)",), 40)
 ALL_KEPT = CompactionChecked(2, 38, 2, (), 40)
@@ -156,6 +160,28 @@ async def test_the_commands_reach_the_engine_and_show_what_comes() -> None:
         assert not app.model.items
 
 
+async def test_the_doctor_is_called_and_its_report_shown() -> None:
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=WIDE) as pilot:
+        await pilot.press(*"/doctor", "enter")
+        await pilot.press(*"/doctor yes", "enter")
+        await settled(pilot)
+        assert engine.said("examine") == [(), ("agreed",)]
+        await pilot.press(*"/doctor now", "enter")
+        await settled(pilot)
+        assert len(engine.said("examine")) == 2
+        assert "takes no word but yes" in toasts(app)[-1]
+        engine.emit(ev.PhaseChanged("examining", "offering a tool"))
+        await settled(pilot)
+        assert "examining the server · offering a tool" in frame(app)
+        engine.emit(ev.PhaseChanged("idle"), ev.ServerExamined("✓ window  8 192 tokens"))
+        await settled(pilot)
+        assert isinstance(app.screen, TextViewer)
+        assert "✓ window  8 192 tokens" in frame(app)
+        assert engine.said("submit") == []
+
+
 # --- pictures -------------------------------------------------------------------------------------------------------
 
 
@@ -179,3 +205,11 @@ def test_picture_of_checked_and_undone_cards(snap_compare: Any) -> None:
 def test_picture_of_the_answers(snap_compare: Any) -> None:
     screen = TextViewer("What the model remembers", probe_text(ANSWERS), language="diff")
     assert snap_compare(MiniApp(screen=screen), terminal_size=(80, 20))
+
+
+def test_picture_of_an_examination(snap_compare: Any) -> None:
+    """As it stands in the viewer of a small terminal: no line is broken but those of the settings."""
+    made = examined(cancels=None, slots=4, two_users=False, two_users_said="roles must alternate")
+    lines = report(made, advice(made, {"prewarm": "off"}, connect=False), config="~/.config/config.toml", width=WIDTH)
+    screen = TextViewer("The model's server", "\n".join(x.text for x in lines))
+    assert snap_compare(MiniApp(screen=screen), terminal_size=(80, 40))

@@ -22,7 +22,7 @@ HOSTILE = "\x1b]0;pwned\x07\x1b[31mred\x9b2J\u202eevil\n\r" + "a" * 5000
 
 def chart(**fields: object) -> Chart:
     """A local llama.cpp that can do everything."""
-    made = Chart("http://127.0.0.1:8080/v1", True, model="m.gguf", kind="llama.cpp", version="b1", models=1)
+    made = Chart("http://127.0.0.1:8080/v1", True, model="qwen-7b", kind="llama.cpp", version="b1", models=1)
     made.window, made.window_from, made.slots, made.save_path = 8192, "/props (n_ctx)", 1, True
     made.answers = made.streams = True
     made.usage_plain = made.usage_stream = made.cached_told = made.progress = made.timings = True
@@ -137,6 +137,14 @@ def test_any_text_is_a_toml_string_that_can_be_shown(text: str) -> None:
     assert line.isprintable()
     read = tomllib.loads(line)["x"]
     assert read == re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def test_a_name_that_would_mean_a_file_is_no_line() -> None:
+    """llama.cpp calls a model by its file when nobody gave it a name; our settings would look for that file."""
+    assert [a.key for a in advice(chart(model="/models/qwen.GGUF"), {}, connect=True)][:2] == [
+        "base_url",
+        "compact_continuation",
+    ]
 
 
 def test_what_is_set_already_is_said() -> None:

@@ -30,6 +30,7 @@ WORDS: dict[Phase, str] = {
     "permission": "waiting for your answer",
     "compacting": "compacting",
     "probing": "asking what it remembers",
+    "examining": "examining the server",
     "interrupting": "stopping",
 }
 

@@ -64,7 +64,7 @@ def verdicts(chart: Chart) -> dict[str, str]:
 async def test_llama_cpp_tells_everything(server: FakeServer) -> None:
     llama_cpp(server)
     chart = await examine(server)
-    assert (chart.kind, chart.version, chart.model) == ("llama.cpp", "b11549-1a2b3c4", "m.gguf")
+    assert (chart.kind, chart.version, chart.model) == ("llama.cpp", "b11549-1a2b3c4", "qwen-7b")
     assert (chart.window, chart.window_from, chart.trained) == (8192, "/props (n_ctx)", False)
     assert chart.usable
     assert not chart.ended
