@@ -43,3 +43,12 @@ def noted(language: str) -> str:
 def go_on(language: str) -> str:
     """What asks a model to finish an answer that was cut off."""
     return _GO_ON.get(language, _GO_ON["English"])
+
+
+def sentence(fragment: str) -> str:
+    """A reason as a sentence of its own: a capital first, a full stop last; "" stays. Names in code keep their case."""
+    text = fragment.strip()
+    first = text.partition(" ")[0]
+    if first.isalpha() and first.islower():
+        text = text[0].upper() + text[1:]
+    return text if not text or text[-1] in ".!?…。！？" else f"{text}."

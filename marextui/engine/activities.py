@@ -11,7 +11,7 @@ from typing import Any, Literal
 from marextui.context.entries import Entry, MessageAdded, NoticeLogged, TurnClosed, TurnEnd, TurnOpened
 from marextui.context.language import detect_language
 from marextui.context.messages import Content, Message
-from marextui.context.phrases import go_on
+from marextui.context.phrases import go_on, sentence
 from marextui.context.sanitise import one_line
 from marextui.context.triggers import BY_HAND, PHASE, TASK_SHARE, TaskBoundary, Trigger
 from marextui.context.validate import INTERRUPTED_RESULT
@@ -108,7 +108,9 @@ class Activities:
             await state.catch_up()
             conversation = state.session.conversation
             if conversation.turn != turn or any(t.turn == turn and t.end == "done" for t in conversation.turns):
-                return  # another process has gone on with it meanwhile
+                text = "There is nothing to retry: another marextui has gone on from here; what it wrote stands above."
+                state.bus.emit(Notice("info", text))
+                return
             await state.session.append(TurnOpened(turn), *self._mended(turn))
             await self.turn(turn)
         except StoreError as problem:
@@ -194,7 +196,7 @@ class Activities:
                 state.store_failed(problem)
         if failure is not None:
             state.retryable = "turn" if failure.retry else ""
-            state.bus.emit(Notice("error", failure.reason, failure.hint, "retry" if failure.retry else ""))
+            state.bus.emit(Notice("error", sentence(failure.reason), failure.hint, "retry" if failure.retry else ""))
         elif end == "done":
             state.retryable = ""
         if await state.project.refresh():  # the turn's own tools may have changed it, and the next request tells it

@@ -64,7 +64,7 @@ def refusal(history: Sequence[Message], reading: Reading, ledger: TokenLedger, n
     size, biggest = max(parts, key=lambda p: p[0])
     turn = f"; the newest turn holds {thousands(newest_turn)}" if newest_turn else ""
     return (
-        f"does not fit: {reading.used} tokens of history, {max(0, reading.budget or 0)} available "
+        f"the request does not fit: {reading.used} tokens of history, {max(0, reading.budget or 0)} available "
         f"({leaves(reading)}{turn}); the biggest contributor is {biggest} with {size} tokens"
     )
 
@@ -74,7 +74,7 @@ def too_heavy(history: Sequence[Message], scales: Scales, weight: int, limit: in
     size, position = max(((scales.message(m), n) for n, m in enumerate(history, start=1)), default=(0, 0))
     biggest = _name(history[position - 1], position) if position else "the system part"
     return (
-        f"does not fit: the request has {weight / MEGABYTE:.1f} MB and {limit / MEGABYTE:g} MB can be sent; "
+        f"the request does not fit: it has {weight / MEGABYTE:.1f} MB and {limit / MEGABYTE:g} MB can be sent; "
         f"the biggest contributor is {biggest} with {size / MEGABYTE:.1f} MB"
     )
 

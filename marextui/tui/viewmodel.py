@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
+from marextui.context.phrases import sentence
 from marextui.engine import events as ev
 from marextui.engine.api import HistoryPage
 from marextui.tui.compaction_items import Later
@@ -157,7 +158,7 @@ class ViewModel:
             case ev.StepRefused():
                 self._notice(
                     "error",
-                    f"This request does not fit: {event.used:,} of {event.budget:,} tokens. {event.reason}",
+                    sentence(event.reason),
                     "Compact the conversation, or start a new one.",
                     "compact",
                 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from marextui.context.entries import MessageAdded, TurnOpened
+from marextui.context.entries import MessageAdded, TurnClosed, TurnOpened
 from marextui.context.messages import Message, ToolCall
 from marextui.context.validate import INTERRUPTED_RESULT
 from marextui.engine.api import LATEST
@@ -113,4 +113,22 @@ async def test_what_cannot_be_resumed_is_said_where_it_can_be_seen(tmp_path: Pat
     (notice,) = r.of(Notice)
     assert "this is a new one" in notice.text
     assert kinds.index(Notice) > kinds.index(ConversationOpened)
+    await r.engine.close()
+
+
+async def test_a_retry_of_what_another_process_has_finished_says_so(tmp_path: Path) -> None:
+    """Silence would look like a key that does nothing."""
+    chat = ScriptedChat([[ModelError("network", "Gone.")]])
+    r = await Rig(tmp_path, chat=chat).start(connect=False)
+    await r.ask("question")
+    session = r.engine.session
+    answer = Message("other", "assistant", "the answer", origin="model", turn=1)
+    closed = TurnClosed(1, "done", None, None, None, 1.0, "m")
+    await session.log.append(session.id, [TurnOpened(1), MessageAdded(answer), closed], at=2.0)
+    mark = len(r.events)
+    r.engine.retry()
+    await r.until(lambda e: isinstance(e, Notice) and "nothing to retry" in e.text, after=mark)
+    await r.idle()
+    assert r.history()[-1].text == "the answer"
+    assert len(r.chat.turns) == 1
     await r.engine.close()

@@ -11,6 +11,7 @@ from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Static
 
+from marextui.context.phrases import sentence
 from marextui.tui import formats
 from marextui.tui.glyphs import glyphs_of, said
 from marextui.tui.items import (
@@ -226,7 +227,7 @@ class CompactionCard(Card):
             return Content.assemble(
                 "  ",
                 (f"{word} ({item.trigger})" if item.state == "running" else word, "bold"),
-                f". {line(item.reason, 400)}" if item.reason else "",
+                Content(". ") + line(sentence(item.reason), 400) if item.reason else "",
             )
         e = item.entry
         first = Content.assemble(
