@@ -29,6 +29,8 @@ from marextui.engine.undo import undo
 from marextui.models.types import Connection, ModelError
 from marextui.store.database import StoreError
 
+CANCELLED = "Compaction cancelled; nothing was changed."
+
 
 def turn_runner(state: EngineState, connection: Connection) -> TurnRunner:
     """Runs a turn of the open conversation with that model."""
@@ -64,7 +66,8 @@ class Activities:
             message = await self._logged(content)
             logged = True
             state.project.carrier = message.id
-            await self.turn(message.turn, message)
+            if await self.turn(message.turn, message) == "done":
+                await self._ahead(message.turn)
         except StoreError as problem:
             state.store_failed(problem)
         finally:
@@ -112,7 +115,8 @@ class Activities:
                 state.bus.emit(Notice("info", text))
                 return
             await state.session.append(TurnOpened(turn), *self._mended(turn))
-            await self.turn(turn)
+            if await self.turn(turn) == "done":
+                await self._ahead(turn)
         except StoreError as problem:
             state.store_failed(problem)
 
@@ -144,7 +148,7 @@ class Activities:
             mended.append(Message(self.state.ids.new("m"), "user", text, origin="repair", turn=turn))
         return [MessageAdded(m) for m in mended]
 
-    async def turn(self, turn: int, asked: Message | None = None) -> None:
+    async def turn(self, turn: int, asked: Message | None = None) -> TurnEnd:
         """One turn with every way it can end; its closing entry is always written (I5).
 
         `asked` is the message that began it, None when it is tried again.
@@ -179,6 +183,29 @@ class Activities:
         finally:
             end = failure.end if failure is not None else end
             await self._close(turn, end, failure, runner, state.clock.monotonic() - started)
+        return end
+
+    async def _ahead(self, turn: int) -> None:
+        """With `prewarm`, the compaction that the next turn would begin with is made while the person reads, so that
+        the prompt after it can be computed ahead too (L46)."""
+        state, connection = self.state, self.state.control.connection
+        if state.policy.prewarm == "off" or not state.economy_allowed() or len(self.queue):
+            return
+        if connection is None or not connection.alive:
+            return
+        state.compactor.summariser.costs.clear()
+        cycle = state.session.conversation.cycle
+        try:
+            await turn_runner(state, connection).ahead(turn)
+            if state.session.conversation.cycle != cycle:
+                await state.settle_project(turn)
+        except asyncio.CancelledError:
+            state.bus.emit(Notice("info", CANCELLED))
+        except TurnFailed:
+            return  # the next turn will say it, if it still holds then
+        except StoreError as problem:
+            state.store_failed(problem)
+        await self._summaries_counted()
 
     async def _close(
         self, turn: int, end: TurnEnd, failure: TurnFailed | None, runner: TurnRunner | None, seconds: float
@@ -262,12 +289,17 @@ class Activities:
             )
             await state.settle_project(state.session.conversation.turn)
         except asyncio.CancelledError:
-            state.bus.emit(Notice("info", "Compaction cancelled; nothing was changed."))
+            state.bus.emit(Notice("info", CANCELLED))
         except (ModelError, NoModel) as problem:
             hint = "/compact offline summarises without a model."
             state.bus.emit(Notice("error", f"Compaction did not run: {problem}", hint))
         except StoreError as problem:
             state.store_failed(problem)
+        await self._summaries_counted()
+
+    async def _summaries_counted(self) -> None:
+        """After a compaction outside a turn: what it took is in the journal, what it changed on the screen."""
+        state = self.state
         costs, turn = state.compactor.summariser.costs, state.session.conversation.turn
         state.bus.warn_once(await state.usage.summaries(costs, state.session.id, turn, state.control.label))
         await state.refresh_memory()

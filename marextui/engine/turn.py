@@ -85,6 +85,14 @@ class TurnRunner:
         await self._begin(turn)
         self._refuse(turn, 1, *await self._prepare(turn, 1))
 
+    async def ahead(self, turn: int) -> None:
+        """What the turn after `turn` would begin with, when it would begin by making room (L46)."""
+        reading = self.reducer.reading()
+        if self.host.may_summarise() and (reading.over_threshold or self._due(reading)):
+            await self._begin(turn + 1)
+            with self._storing():
+                await self._reduce(turn + 1, 1)
+
     async def _begin(self, turn: int) -> None:
         with self._storing():
             await self.omitter.at_turn_start(self.session, turn)

@@ -22,6 +22,7 @@ from marextui.engine.events import (
     Notice,
     PhaseChanged,
     PrewarmChanged,
+    TurnFinished,
 )
 from marextui.engine.state import Policy
 from marextui.models.slots import SlotFacts
@@ -405,19 +406,75 @@ async def test_the_day_may_end_where_the_project_copy_holds_the_date(warms: Warm
     assert "2026-10-03" in turn.messages[-1]["content"]
 
 
+async def until_over_the_threshold(warm: Warm) -> None:
+    """The answer of the third turn makes it so; that turn itself can stay."""
+    warm.chat.replies += [say("Because. " * 300), say("Because. " * 300), say("Because. " * 300)]
+    for n in range(3):
+        await warm.ask(ABOUT + f"Question {n}.")
+
+
 async def test_not_when_the_next_turn_compacts(warms: Warms) -> None:
     """L41: the turn's own predicate, with the sentinel added; nothing is asked of the server then."""
     warm = await warms(window=Window(4096, "discovery"))
-    for n in range(3):
-        await warm.ask(ABOUT + f"Question {n}. " + "why? " * 600)
+    warm.chat.summaries.append([ModelError("network", "gone")])  # nor could it be made ahead
+    await until_over_the_threshold(warm)
     looked, sent = warm.rig.hub.connection.looked, len(warm.chat.prewarms)
-    state = warm.rig.engine.state
-    assert state.reading().over_threshold
+    assert warm.rig.engine.state.reading().over_threshold
     assert (await warm.settled(len(warm.rig.events) - 1)).why == "the next turn will compact the conversation first"
     assert (warm.rig.hub.connection.looked, len(warm.chat.prewarms)) == (looked, sent)
     warm.chat.summaries.append(say(SUMMARY))
     await warm.rig.ask("And?")
     assert warm.rig.of(CompactionFinished)
+
+
+async def test_the_compaction_of_the_next_turn_is_made_ahead_and_the_prompt_after_it(warms: Warms) -> None:
+    """L46: at the end of a turn, with the key. The next turn has nothing to do but its own message."""
+    warm = await warms(window=Window(4096, "discovery"))
+    warm.chat.summaries.append(say(SUMMARY))
+    await until_over_the_threshold(warm)
+    kinds = [type(e) for e in warm.rig.events if isinstance(e, TurnFinished | CompactionFinished)]
+    assert kinds == [TurnFinished, TurnFinished, TurnFinished, CompactionFinished]
+    assert not warm.rig.engine.state.reading().over_threshold
+    ahead = warm.chat.prewarms[-1]
+    assert any("Session Intent" in str(m["content"]) for m in ahead.messages), "what it computes is the view after it"
+    await warm.rig.ask("And?")
+    turn = next(r for r in reversed(warm.chat.requests) if r.kind == "main")
+    assert turn.messages[:-1] == ahead.messages[:-1]
+    assert len(warm.rig.of(CompactionFinished)) == 1
+    lines = await warm.rig.journal.read()
+    assert [x["kind"] for x in lines if x["kind"] == "compact"] == ["compact"], "its tokens are counted once"
+
+
+async def test_without_the_key_a_compaction_waits_for_the_next_turn(warms: Warms) -> None:
+    warm = await warms(window=Window(4096, "discovery"), mode="off")
+    warm.chat.replies += [say("Because. " * 300), say("Because. " * 300), say("Because. " * 300)]
+    for n in range(3):
+        await warm.rig.ask(ABOUT + f"Question {n}.")
+    await quiet(warm.rig)
+    assert warm.rig.engine.state.reading().over_threshold
+    assert not warm.rig.of(CompactionFinished)
+
+
+async def test_a_compaction_ahead_is_left_off_when_a_person_says_so(warms: Warms) -> None:
+    """Esc: nothing is changed. A message typed meanwhile is not lost."""
+    held = Hold()
+    warm = await warms(window=Window(4096, "discovery"))
+    warm.chat.summaries.append([held, *say(SUMMARY)])
+    warm.chat.replies += [say("Because. " * 300), say("Because. " * 300), say("Because. " * 300)]
+    for n in range(2):
+        await warm.ask(ABOUT + f"Question {n}.")
+    warm.rig.engine.submit(ABOUT + "Question 2.")
+    await held.reached.wait()
+    before = warm.rig.engine.session.version
+    warm.rig.engine.submit("And?")
+    warm.rig.engine.interrupt()
+    await warm.rig.idle()
+    assert warm.rig.engine.session.version == before
+    assert not warm.rig.of(CompactionFinished)
+    assert "Compaction cancelled" in " ".join(n.text for n in warm.rig.of(Notice))
+    warm.chat.summaries.append(say(SUMMARY))
+    warm.rig.engine.retry()
+    await warm.rig.until(lambda e: isinstance(e, TurnFinished) and e.turn == 4)
 
 
 async def test_after_a_restart_a_turn_must_have_run(warms: Warms) -> None:
