@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -73,6 +74,7 @@ class Engine:
         self._worker: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._leaving = False
         self._checks = 0
         self._prewarm = Prewarmer(state, self._spawn, self._at_rest)
         state.control.leaving = self._prewarm.stop
@@ -103,7 +105,6 @@ class Engine:
     async def close(self) -> None:
         """Interrupt what runs and let it write its end; then close the model and the log."""
         self._closing = True
-        await self._prewarm.stop()
         await self._stop_activity()
         tasks = [t for t in (self._worker, *self._background) if t is not None]
         for task in tasks:
@@ -113,6 +114,18 @@ class Engine:
         await self.state.leave_slot()
         await self.state.control.drop()
         await self.state.archive.close()
+
+    @asynccontextmanager
+    async def _left(self) -> AsyncIterator[None]:
+        """The conversation or its model is about to change: nothing runs for it any more, and nothing begins inside."""
+        self._leaving = True
+        try:
+            await self._prewarm.stop()
+            await self._stop_activity()
+            await self.state.leave_slot()
+            yield
+        finally:
+            self._leaving = False
 
     async def _stop_activity(self) -> None:
         self.interrupt()
@@ -177,7 +190,7 @@ class Engine:
 
     def _at_rest(self) -> bool:
         """Nothing runs, and nothing waits for it."""
-        return not (self._closing or self.busy or self._asked or self._retry_asked or len(self._queue))
+        return not (self._closing or self._leaving or self.busy or self._asked or self._retry_asked or len(self._queue))
 
     def _next_job(self) -> Job | None:
         if self._asked:
@@ -267,10 +280,8 @@ class Engine:
             if row is not None:
                 archive.claim(row)
             self._asked.clear()  # what was asked for belongs to the conversation that is left
-            await self._prewarm.conversation_left()
-            await self._stop_activity()
-            await self.state.leave_slot()
-            await archive.open(row)
+            async with self._left():
+                await archive.open(row)
         except StoreError as problem:
             self.state.bus.emit(Notice("error", f"The conversation could not be opened: {problem}"))
             return
@@ -314,9 +325,9 @@ class Engine:
         return await self.state.control.options()
 
     async def select_model(self, option_id: str) -> None:
-        await self._stop_activity()
-        await self.state.leave_slot()
-        if not await self.state.control.select(option_id):
+        async with self._left():
+            found = await self.state.control.select(option_id)
+        if not found:
             self.state.bus.emit(Notice("warning", "That model is no longer there.", "Open /model again."))
             return
         self._model_changed()
@@ -325,9 +336,8 @@ class Engine:
         problem, choice = await self._setup.configure(base_url, api_key, model)
         if problem or choice is None:
             return problem
-        await self._stop_activity()
-        await self.state.leave_slot()
-        await self.state.control.use(choice)
+        async with self._left():
+            await self.state.control.use(choice)
         self._model_changed()
         return ""
 
@@ -408,6 +418,7 @@ class Engine:
         await self.state.desk.announce(self.state.meter.window.tokens)
         if not self.busy:
             self.state.refresh_gauge()
+            self._prewarm.rested()  # the next prompt may begin otherwise now
 
     async def page_text(self, name: str) -> str | None:
         return await self.state.project.page_text(name)

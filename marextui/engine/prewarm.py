@@ -117,20 +117,16 @@ class Prewarmer:
         if self._flight is None or self._flight.over.is_set():
             self._tell("idle", "other work is under way")
 
-    async def conversation_left(self) -> None:
-        """Another conversation opens: what is computed for this one is of no use (L47)."""
-        await self.stop("another conversation was opened")
-
     def conversation_opened(self) -> None:
         """With `full`, the new conversation is prewarmed unless it is left at once (L47)."""
         if self.state.policy.prewarm == "full":
             self._think(SWITCH_PAUSE)
 
-    async def stop(self, why: str = "the model was closed") -> None:
-        """End everything at once: the engine or its model goes."""
+    async def stop(self) -> None:
+        """End everything at once: the conversation is left, or its model, or the engine (L47)."""
         self._stop_thinking()
         await self._end_flight()
-        self._tell("idle", why)
+        self._tell("idle", "the conversation or its model was left")
 
     async def make_way(self, request: ChatRequest) -> None:
         """Before the first byte of `request`, which has left in our books: it ends the prewarm, or follows it where it
@@ -232,6 +228,7 @@ class Prewarmer:
         """Send it raw: no compaction, no retry, nothing counted or remembered of it (L43, L45)."""
         slots, clock = flight.connection.slots, self.state.clock
         if not (self.at_rest() and slots.idle):
+            self._landed(flight, PrewarmChanged("idle", "there is other work to do"))
             return
         self._say(flight.told)
         flight.departures = slots.ledger.departures + 1

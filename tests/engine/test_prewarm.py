@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import logging
 from collections.abc import AsyncIterator, Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from marextui.models.slots import SlotFacts
 from marextui.models.types import Accepted, ChatRequest, Finished, ModelError, TextChunk, Usage
 from tests.stubs.engine_rig import ManualClock, Rig, texts
 from tests.stubs.one_slot import OneSlotChat
+from tests.stubs.project_rig import page, taken
 from tests.stubs.scripted_model import CHOICE, Hold, Piece, ScriptedConnection, ScriptedTools, call, say
 
 ONE = SlotFacts(total=1, busy=False)
@@ -198,6 +200,41 @@ async def test_the_next_turn_computes_only_its_message(warms: Warms) -> None:
     assert line["inp"] - line["cache_read"] == 4 + len("And then?") // 4 + 1
 
 
+async def test_a_page_written_meanwhile_changes_what_is_computed(warms: Warms) -> None:
+    """L33: with the project block made anew each turn, the prompt begins otherwise: it is computed again."""
+    warm = await warms(say("One."), say("Two."))
+    await warm.ask("Why?")
+    mark = len(warm.rig.events)
+    assert await warm.rig.engine.save_page("ports", "# Ports\n8080 is taken") == ""
+    assert (await warm.settled(mark)).state == "ready"
+    first, second = warm.chat.prewarms
+    assert "Ports" in str(second.messages)
+    assert first.messages != second.messages
+    await warm.rig.ask("And then?")
+    assert warm.chat.turns[1].messages[:-1] == second.messages[:-1]
+
+
+@pytest.mark.parametrize("pages", [1, 60])
+async def test_what_the_project_copy_will_do_is_foreseen(warms: Warms, pages: int) -> None:
+    """L34: an update stands at the head of the next message and is not sent ahead, since it is dated; where it would be
+    too long, the new copy that is taken instead is."""
+    warm = await warms(say("One."), say("Two."), policy=Policy(proj_snapshot=True))
+    await warm.ask("Why?")
+    mark = len(warm.rig.events)
+    for n in range(pages):
+        await page(warm.rig, f"page-number-{n}")
+    await warm.rig.engine.reload_memory()
+    if pages > 1:
+        assert (await warm.settled(mark)).state == "ready"
+    ahead = warm.chat.prewarms[-1]
+    assert dict(ahead.messages[-1]) == {"role": "user", "content": "."}
+    await warm.rig.ask("And then?")
+    turn = warm.chat.turns[1]
+    assert turn.messages[:-1] == ahead.messages[:-1]
+    assert ("<context_update" in turn.messages[-1]["content"]) is (pages == 1)
+    assert ("page-number-0" in str(turn.messages[:-1])) is (pages > 1)
+
+
 async def test_what_the_next_turn_puts_aside_is_put_aside_in_it(warms: Warms) -> None:
     """L34: the omission at the start of the next turn is foreseen, and nothing of it is written."""
     chat = WarmChat(replies=[call(("Look", "{}")), say("Seen."), say("Yes."), say("No.")])
@@ -241,6 +278,7 @@ async def test_it_changes_nothing_of_the_conversation(warms: Warms, snapshot: bo
     state = rig.engine.state
     seen = [encode(r.entry) for r in await rig.records()], rig.history(), state.reading(), state.usage.lines()
     memory = state.compactor.attempts, state.meter.ledger.factor, state.learned
+    refills, project = deepcopy(rig.engine.session.refills), state.project.carrier
     rig.hub.connection.facts = ONE
     warm.chat.warm[0].insert(0, hold)
     rig.engine.begin_phase("next")
@@ -255,6 +293,7 @@ async def test_it_changes_nothing_of_the_conversation(warms: Warms, snapshot: bo
     assert records[: len(seen[0])] == seen[0]
     assert (rig.history(), state.reading(), state.usage.lines()) == seen[1:]
     assert (state.compactor.attempts, state.meter.ledger.factor, state.learned) == memory
+    assert (rig.engine.session.refills, state.project.carrier) == (refills, project)
     assert all(m.text != "." for m in rig.engine.session.conversation.messages)
 
 
@@ -789,6 +828,26 @@ async def test_with_full_only_the_conversation_that_stays_is_prewarmed(warms: Wa
     assert warm.chat.turns[-1].messages[:-1] == ahead.messages[:-1]
 
 
+async def test_a_resumed_copy_is_taken_anew_in_it_and_in_the_turn(warms: Warms) -> None:
+    """L34: what the project context of a resumed conversation will do is tried on a copy; the turn does it itself."""
+    warm = await warms(mode="full", policy=Policy(proj_snapshot=True))
+    await warm.ask("Why?")
+    await page(warm.rig, "ports")
+    await warm.ask("And then?")
+    first = warm.rig.engine.session.id
+    mark = len(warm.rig.events)
+    await warm.rig.engine.open_conversation(None)
+    await warm.settled(mark)
+    mark = len(warm.rig.events)
+    await warm.rig.engine.open_conversation(first)
+    assert (await warm.settled(mark)).state == "ready"
+    ahead = warm.chat.prewarms[-1]
+    assert taken(warm.rig) == ["first request"]
+    await warm.rig.ask("And now?")
+    assert taken(warm.rig) == ["first request", "the application was started again"]
+    assert warm.chat.turns[-1].messages[:-1] == ahead.messages[:-1]
+
+
 async def test_with_on_a_change_of_conversation_prewarms_nothing(warms: Warms) -> None:
     """L47: on → none; the old one's prewarm is cancelled at once."""
     warm = await warms()
@@ -803,6 +862,18 @@ async def test_with_on_a_change_of_conversation_prewarms_nothing(warms: Warms) -
     await quiet(warm.rig)
     assert len(warm.chat.prewarms) == sent
     assert warm.states[-1] == "idle"
+
+
+async def test_a_conversation_left_in_the_middle_of_a_turn_is_not_prewarmed(warms: Warms) -> None:
+    """L47: leaving ends the turn, and what its end would bring about is for nobody."""
+    hold = Hold()
+    warm = await warms([Accepted(), TextChunk("Half an"), hold], mode="full")
+    warm.rig.engine.submit("Why?")
+    await hold.reached.wait()
+    await warm.rig.engine.open_conversation(None)
+    await quiet(warm.rig)
+    assert warm.chat.kinds == ["main"]
+    assert warm.rig.hub.connection.looked == 0
 
 
 async def test_a_new_conversation_has_nothing_to_compute(warms: Warms) -> None:
