@@ -26,6 +26,7 @@ from marextui.engine.toolrun import ToolTally
 from marextui.engine.turn import TurnRunner
 from marextui.engine.turn_terms import TurnFailed
 from marextui.engine.undo import undo
+from marextui.engine.unfinished import Unfinished
 from marextui.models.types import Connection, ModelError
 from marextui.store.database import StoreError
 
@@ -46,6 +47,7 @@ def turn_runner(state: EngineState, connection: Connection) -> TurnRunner:
         clock=state.clock,
         ids=state.ids,
         limits=state.limits(connection),
+        unfinished=Unfinished(state.archive.store, state.clock, state.bus, state.session.id),
         on_view=state.on_view,
     )
 
@@ -218,6 +220,8 @@ class Activities:
         try:
             logged = (NoticeLogged("error", note),) if note else ()
             await state.session.append(*logged, closing)
+            if runner is not None:
+                await runner.unfinished.drop()
         except StoreError as problem:
             if failure is None:
                 state.store_failed(problem)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from marextui.context.entries import Entry, Record
+from marextui.context.entries import Entry, MessageAdded, Record, TurnClosed, TurnOpened
 from marextui.context.fold import Conversation, fold
 from marextui.context.messages import Message, file_json, to_wire
 from marextui.context.redacted import redacted_message
@@ -104,7 +104,7 @@ class Archive:
             conversation, refills = Conversation(), RefillWatch()
         else:
             conversation_id, title = row.id, row.title
-            records = await self.store.records(row.id)
+            records = await self._with_unfinished(row.id, await self.store.records(row.id))
             conversation, refills = await asyncio.to_thread(_read, [r.entry for r in records])
         self._created = row is not None
         self._session = Session(
@@ -123,6 +123,21 @@ class Archive:
         if self.store.unreadable_entries:
             text = f"{self.store.unreadable_entries} log entries were written by a newer version and are not shown."
             self.bus.emit(Notice("warning", text, "Update marextui to see them."))
+
+    async def _with_unfinished(self, conversation_id: str, records: tuple[Record, ...]) -> tuple[Record, ...]:
+        """`records`, and what had arrived of an answer when the process that received it was killed (case 45).
+
+        It becomes an entry as a broken answer does; the notice on the crash says how to go on.
+        """
+        message = await self.store.unfinished(conversation_id)
+        if message is None:
+            return records
+        turn = next((r.entry for r in reversed(records) if isinstance(r.entry, TurnOpened | TurnClosed)), None)
+        known = any(isinstance(r.entry, MessageAdded) and r.entry.message.id == message.id for r in records)
+        if not known and isinstance(turn, TurnOpened) and turn.turn == message.turn:
+            records += await self.store.append(conversation_id, [MessageAdded(message)], at=self.clock.now())
+        await self.store.drop_unfinished(conversation_id)
+        return records
 
     async def ensure_created(self, at: float) -> None:
         """Write the conversation's row before its first entry: an empty conversation leaves no trace."""

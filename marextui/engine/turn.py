@@ -28,6 +28,7 @@ from marextui.engine.reply import Reply
 from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
 from marextui.engine.turn_terms import Host, Totals, TurnFailed, ViewListener
+from marextui.engine.unfinished import Unfinished
 from marextui.models.types import ChatModel, ChatRequest, ModelError
 from marextui.models.usage import with_cache
 
@@ -56,6 +57,7 @@ class TurnRunner:
     clock: Clock
     ids: Ids
     limits: Limits
+    unfinished: Unfinished
     on_view: ViewListener | None = None
     totals: Totals = field(default_factory=Totals)
     reducer: Reducer = field(init=False)
@@ -301,15 +303,19 @@ class TurnRunner:
         counting = Counting(self.session, self.meter, self.host, self.bus, part)
         sent_at = self.clock.monotonic()
         self.bus.enter("connecting")
+        self.unfinished.begin()
         try:
             async with aclosing(self.chat.stream(request)) as chunks:
                 async for chunk in chunks:
                     reply.feed(chunk)
+                    self.unfinished.heard(reply)
                     if reply.streamed and self.totals.first_token_ms is None:
                         self.totals.first_token_ms = int((self.clock.monotonic() - sent_at) * 1000)
         except (ModelError, asyncio.CancelledError):
             await self._keep_partial(reply)
             raise
+        finally:
+            await self.unfinished.end()
         if reply.usage is not None:
             reply.usage = with_cache(reply.usage, counting.plain)
         self.totals.add(reply.usage)

@@ -187,6 +187,27 @@ class LogStore:
         self.rows_read += len(rows)
         return await self._decoded(conversation_id, rows)
 
+    async def save_unfinished(self, conversation_id: str, message: Message) -> None:
+        """Keep an answer that is still arriving, without secrets, in place of what was kept of it before."""
+        ((_, _, payload),) = await asyncio.to_thread(to_rows, (MessageAdded(message),))
+        await self._write(
+            "INSERT INTO unfinished (conversation_id, payload) VALUES (?, ?)"
+            " ON CONFLICT (conversation_id) DO UPDATE SET payload = excluded.payload",
+            (storable(conversation_id), payload),
+        )
+
+    async def unfinished(self, conversation_id: str) -> Message | None:
+        """The answer that was arriving when a process was killed; None when there is none."""
+        sql = "SELECT 0, 0.0, 'MessageAdded', payload FROM unfinished WHERE conversation_id = ?"
+        for record in await self._decoded(conversation_id, await self._fetch(sql, (storable(conversation_id),))):
+            if isinstance(record.entry, MessageAdded):
+                return record.entry.message
+        return None
+
+    async def drop_unfinished(self, conversation_id: str) -> None:
+        """The answer is in the log, or nobody's."""
+        await self._write("DELETE FROM unfinished WHERE conversation_id = ?", (storable(conversation_id),))
+
     async def conversations(self, *, project: str | None, query: str = "", limit: int = 200) -> list[ConversationRow]:
         """Conversations of `project` (None: of all), last written to first. `query` must stand in the title or in the
         text of a message; ASCII letters match in either case.

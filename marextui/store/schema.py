@@ -50,6 +50,13 @@ UPGRADES: tuple[tuple[str, ...], ...] = (
     ),
     # Where a passage begins in the text of its message: of megabytes of one output, pieces are looked at.
     ("ALTER TABLE recall_row ADD COLUMN start INTEGER",),
+    # An answer that is still arriving, one for each conversation: no entry, for it is written again as it grows.
+    (
+        """CREATE TABLE unfinished (
+            conversation_id TEXT PRIMARY KEY REFERENCES conversation (id),
+            payload TEXT NOT NULL
+        )""",
+    ),
 )
 """`UPGRADES[n]` turns schema version n into n + 1; a new file starts at 0. Steps are only ever added."""
 
