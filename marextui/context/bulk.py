@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 from marextui.context.messages import ImagePart, Message, canonical_json, to_wire
+from marextui.context.running import Running
 
 MEGABYTE = 1_000_000
 MAX_REQUEST_MB = 20
@@ -60,6 +61,7 @@ class Scales:
     def __init__(self, *, echo_reasoning: bool = False) -> None:
         self._echo = echo_reasoning
         self._known: dict[Message, int] = {}
+        self._running = Running(lambda message: (self.message(message),))
 
     def message(self, message: Message) -> int:
         """UTF-8 bytes of the JSON of `message`, with the comma after it."""
@@ -69,9 +71,9 @@ class Scales:
             known = self._known[message] = len(wire.encode("utf-8", "surrogatepass")) + 1
         return known
 
-    def messages(self, messages: Iterable[Message]) -> int:
-        """Sum over `messages`."""
-        return sum(self.message(m) for m in messages)
+    def messages(self, history: tuple[Message, ...]) -> int:
+        """Sum over `history`; of one that grew since the last time, only the new messages are looked at."""
+        return sum(self._running.over(history))
 
 
 def images(message: Message) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,7 @@ from marextui.context.entries import (
     TurnClosed,
     TurnOpened,
     UsageMeasured,
+    WholeOutput,
 )
 from marextui.context.language import detect_language
 from marextui.context.marks import SUMMARY_MARK
@@ -43,12 +44,24 @@ from marextui.context.project_entries import (
     ProjectView,
 )
 from marextui.context.summary import render_summary
-from marextui.context.validate import repair
+from marextui.context.validate import Repair
+
+_GROWING = (MessageAdded, OutputStored, WholeOutput, TurnOpened, TurnClosed, UsageMeasured, FilesSeen)
+"""Entries that leave what a view already shows as it is."""
 
 AnyRef = OmissionRef | InputRef | ShortenedRef
 
 INPUT_LABEL = "tool input"
 """What markers call an argument of a call."""
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A view to go on with as messages come: what it begins with, its repair, how many messages of the log it holds."""
+
+    beginning: tuple[object, ...]
+    repair: Repair
+    upto: int
 
 
 class Conversation:
@@ -107,6 +120,7 @@ class Conversation:
         self._measures: list[tuple[UsageMeasured | None, int]] = []  # per compaction: the count it made void
         self._projects: list[ProjectView] = []  # per compaction in force: the project context before it
         self._history: tuple[Message, ...] | None = None
+        self._growing: _Growing | None = None  # the view looked at last, while it can be gone on with
         self._marks: dict[str, Message] = {}  # changed messages as they are shown, the same object every time
 
     def apply(self, entry: Entry) -> None:
@@ -115,6 +129,8 @@ class Conversation:
         A message id that is already logged is a repeated write and changes nothing: the first one stays.
         """
         self._history = None
+        if not isinstance(entry, _GROWING):
+            self._growing = None
         match entry:
             case MessageAdded(message):
                 if message.id not in self._index:
@@ -213,6 +229,7 @@ class Conversation:
             if isinstance(value, list | dict | set):
                 setattr(other, name, copy(value))
         other.inputs = {place: dict(by_path) for place, by_path in self.inputs.items()}
+        other._growing = None
         return other
 
     def without(self, cycle: int) -> Conversation:
@@ -299,19 +316,28 @@ class Conversation:
         return self._history
 
     def _view(self) -> tuple[Message, ...]:
+        """The view of now; what the one before showed, and no entry has changed since, is not gone over again."""
         start, compaction = self._cut()
-        view: list[Message] = []
-        if compaction is not None:
-            view.extend(compaction_pair(compaction))
-            pending = self.pending()
-            if pending is not None:
-                view.append(pending)
+        beginning = (start, compaction, start < len(self.messages))
+        growing = self._growing
+        if growing is None or growing.beginning != beginning:
+            growing = self._growing = _Growing(beginning, self._begun(compaction), start)
         heads = self.project.heads
-        for message in self.messages[start:]:
+        for message in self.messages[growing.upto :]:
             shown = self._marked(message)
             head = heads.get(message.id, "")
-            view.append(replace(shown, content=prefixed(shown.content, head)) if head else shown)
-        return repair(view, closed=not self.open_turn)[0]
+            growing.repair.feed(replace(shown, content=prefixed(shown.content, head)) if head else shown)
+        growing.upto = len(self.messages)
+        return growing.repair.view(closed=not self.open_turn)
+
+    def _begun(self, compaction: CompactionCommitted | None) -> Repair:
+        """A view up to the cut: nothing, or the summary pair and the request it repeats."""
+        view = Repair()
+        if compaction is not None:
+            pending = self.pending()
+            for message in (*compaction_pair(compaction), *((pending,) if pending is not None else ())):
+                view.feed(message)
+        return view
 
     def _cut(self) -> tuple[int, CompactionCommitted | None]:
         """(index of the first kept message, the compaction in force).

@@ -151,10 +151,6 @@ class Ladder:
         protected |= {self._request.id} if self._request is not None else set()
         return tuple(p for m, i in surplus if m.id not in protected for p in self._image("images", m, i))
 
-    def shown_images(self) -> int:
-        """Images that stand in the view."""
-        return sum(1 for m in self.messages for i in images(m) if not self._gone(m.id, i))
-
     # -- rungs inside the newest turn ----------------------------------------------------------------------------------
 
     def in_turn(self) -> tuple[Piece, ...]:

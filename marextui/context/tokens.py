@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from marextui.context.bulk import split_encoded
+from marextui.context.bulk import images, split_encoded
 from marextui.context.calibration import clamped, moved
 from marextui.context.fold import Conversation
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, canonical_json
+from marextui.context.running import Figures, Running
 
 CountText = Callable[[str], int]
 """Exact tokens of a text in some vocabulary (o200k); given from outside, since loading ranks is I/O."""
@@ -44,6 +45,22 @@ class _Raw:
     flat: int
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Sums over a history, in tokens but for `images`, of which it is the number.
+
+    `total` is all of it, `summary` the summary pair, `outputs` the tool results; `flat` guesses at pictures; `plain`
+    its words without the factor.
+    """
+
+    total: int = 0
+    summary: int = 0
+    outputs: int = 0
+    flat: int = 0
+    plain: int = 0
+    images: int = 0
+
+
 class TokenLedger:
     """Estimates of tokens, remembered.
 
@@ -59,6 +76,8 @@ class TokenLedger:
         self._count = count
         self._texts: dict[str, int] = {}
         self._messages: dict[Message, _Raw] = {}
+        self._running = Running(self._figures)
+        self._running_with: tuple[float, bool] = (1.0, False)
 
     def text(self, text: str) -> int:
         """Tokens of a bare text (a system prompt, a summary)."""
@@ -77,6 +96,24 @@ class TokenLedger:
     def messages(self, messages: Iterable[Message]) -> int:
         """Sum of `message` over them."""
         return sum(self.message(m) for m in messages)
+
+    def tally(self, history: tuple[Message, ...]) -> Tally:
+        """Sums over `history`; of one that grew since the last time, only the new messages are looked at."""
+        if self._running_with != (self.factor, self.echo_reasoning):
+            self._running_with = (self.factor, self.echo_reasoning)
+            self._running.forget()
+        return Tally(*self._running.over(history))
+
+    @property
+    def visited(self) -> int:
+        """Messages looked at for tallies so far: work, for tests."""
+        return self._running.visited
+
+    def _figures(self, message: Message) -> Figures:
+        size = self.message(message)
+        summary = size if message.origin == "summary" else 0
+        outputs = size if message.role == "tool" else 0
+        return size, summary, outputs, self.flat(message), self.plain(message), len(images(message))
 
     def flat(self, message: Message) -> int:
         """The part of `message` that is a flat guess (images), not counted text."""
@@ -194,9 +231,8 @@ def segments(history: Sequence[Message], ledger: TokenLedger, used: int | None =
 
     `used` is H (None: the plain estimates). The estimates are scaled to it; what rounding leaves is conversation.
     """
-    summary = ledger.messages(m for m in history if m.origin == "summary")
-    outputs = ledger.messages(m for m in history if m.role == "tool")
-    total = ledger.messages(history)
+    tally = ledger.tally(tuple(history))
+    total, summary, outputs = tally.total, tally.summary, tally.outputs
     if used is None or used == total:
         return Segments(summary, total - summary - outputs, outputs)
     if total == 0:
@@ -213,7 +249,8 @@ def history_tokens(conversation: Conversation, ledger: TokenLedger, system_token
     must cost (a server that truncates silently, cached tokens left out), the full estimate.
     """
     history = conversation.history()
-    estimate = ledger.messages(history)
+    tally = ledger.tally(history)
+    estimate = tally.total
     measured = conversation.measured
     if measured is None:
         return estimate, bool(history)
@@ -224,7 +261,7 @@ def history_tokens(conversation: Conversation, ledger: TokenLedger, system_token
         unsent = min(measured.completion_tokens, ledger.text(reply.reasoning))
     unseen = conversation.unmeasured()
     used = max(0, seen - unsent) + ledger.messages(unseen)
-    words = estimate - sum(ledger.flat(m) for m in history)
+    words = estimate - tally.flat
     if words >= SANE_FROM and used < SANE_SHARE * words:
         return estimate, True
     return used, bool(unseen or unsent)

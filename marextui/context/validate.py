@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NoReturn
@@ -57,43 +57,56 @@ def violations(messages: Sequence[Message], *, with_system: bool = True, closed:
     Rules: unknown_role, system_not_first, opens_without_user, empty_user, empty_assistant, misplaced_calls,
     empty_call_id, duplicate_call_id, bad_arguments, orphan_result, duplicate_result, result_order, unanswered_call.
     """
-    found: list[Violation] = []
-    calls: list[str] = []
-    answered: list[str] = []
+    check = Check(with_system=with_system)
+    for message in messages:
+        check.feed(message)
+    return (*check.found, *(check.unanswered() if closed else ()))
 
-    def end_group(index: int) -> None:
-        found.extend(Violation(index, "unanswered_call", f"call {c} has no result") for c in calls if c not in answered)
-        calls.clear()
-        answered.clear()
 
-    opened = False
-    for i, message in enumerate(messages):
+class Check:
+    """Looks for `violations` from left to right; `found` are those so far. It can be fed more at any time."""
+
+    def __init__(self, *, with_system: bool = True) -> None:
+        self.found: list[Violation] = []
+        self._with_system = with_system
+        self._at = 0
+        self._opened = False
+        self._calls: list[str] = []
+        self._answered: list[str] = []
+
+    def unanswered(self) -> tuple[Violation, ...]:
+        """The calls that have no result, if none comes any more."""
+        missing = (c for c in self._calls if c not in self._answered)
+        return tuple(Violation(self._at, "unanswered_call", f"call {c} has no result") for c in missing)
+
+    def feed(self, message: Message) -> None:
+        """Look at one message more."""
+        i = self._at
         role: str = message.role
         if role == "tool":
-            _check_result(i, message.tool_call_id, calls, answered, found)
+            _check_result(i, message.tool_call_id, self._calls, self._answered, self.found)
         else:
-            end_group(i)
+            self.found.extend(self.unanswered())
+            self._calls, self._answered = [], []
+        self._at += 1
         if role == "system":
-            if i > 0 or not with_system:
-                found.append(Violation(i, "system_not_first", "a system message stands inside the conversation"))
-            continue
+            if i > 0 or not self._with_system:
+                self.found.append(Violation(i, "system_not_first", "a system message stands inside the conversation"))
+            return
         if role not in {"user", "assistant", "tool"}:
-            found.append(Violation(i, "unknown_role", f"the role {role} is not known"))
-        if not opened and role != "user":
-            found.append(Violation(i, "opens_without_user", f"the conversation opens with {role}"))
-        opened = True
+            self.found.append(Violation(i, "unknown_role", f"the role {role} is not known"))
+        if not self._opened and role != "user":
+            self.found.append(Violation(i, "opens_without_user", f"the conversation opens with {role}"))
+        self._opened = True
         if role == "user" and _blank(message.content):
-            found.append(Violation(i, "empty_user", "a user message without content"))
+            self.found.append(Violation(i, "empty_user", "a user message without content"))
         if role == "assistant" and not message.tool_calls and _blank(message.content):
-            found.append(Violation(i, "empty_assistant", "an assistant message without text or calls"))
+            self.found.append(Violation(i, "empty_assistant", "an assistant message without text or calls"))
         if role != "assistant" and message.tool_calls:
-            found.append(Violation(i, "misplaced_calls", f"tool calls in a {role} message"))
+            self.found.append(Violation(i, "misplaced_calls", f"tool calls in a {role} message"))
         if role == "assistant":
-            _check_calls(i, message.tool_calls, found)
-            calls.extend(c.id for c in message.tool_calls)
-    if closed:
-        end_group(len(messages))
-    return tuple(found)
+            _check_calls(i, message.tool_calls, self.found)
+            self._calls.extend(c.id for c in message.tool_calls)
 
 
 def _check_calls(index: int, calls: Sequence[ToolCall], found: list[Violation]) -> None:
@@ -148,11 +161,12 @@ def repair(messages: Sequence[Message], *, closed: bool = True) -> tuple[tuple[M
     the beginning of the new one. A request ends with a user message or a complete tool group, so no sent byte but the
     end of that text is ever rewritten.
     """
-    view = _Repair()
+    repairing = Repair()
     for message in messages:
-        view.feed(message)
-    view.finish(closed)
-    return tuple(view.out), tuple(view.notes)
+        repairing.feed(message)
+    if closed:
+        repairing.close()
+    return repairing.view(), tuple(repairing.notes)
 
 
 @dataclass(slots=True)
@@ -168,9 +182,33 @@ class _Group:
         """Position of the first unanswered call with that id."""
         return next((i for i, a in enumerate(self.asked) if a == call_id and i not in self.results), None)
 
+    def ready(self) -> Iterator[Message]:
+        """The results that are there and before which none is missing."""
+        for i in range(len(self.calls)):
+            if i not in self.results:
+                return
+            yield self.results[i]
 
-class _Repair:
-    """One pass over a history, in order; decisions depend on what came before only, hence the stable prefix."""
+    def answers(self) -> Iterator[Message]:
+        """A result for each call, in order; missing ones are made up."""
+        for i, call in enumerate(self.calls):
+            yield self.results.get(i) or Message(
+                f"repair:{self.owner.id}:{i}",
+                "tool",
+                INTERRUPTED_RESULT,
+                tool_call_id=call.id,
+                name=call.name,
+                is_error=True,
+                origin="repair",
+                turn=self.owner.turn,
+            )
+
+
+class Repair:
+    """One pass over a history, in order; decisions depend on what came before only, hence the stable prefix.
+
+    It can be fed more after its `view` was looked at, so that a history that grows is not gone over again.
+    """
 
     def __init__(self) -> None:
         self.out: list[Message] = []
@@ -182,7 +220,7 @@ class _Repair:
         if role == "tool":
             self._result(message)
             return
-        self._end_group()
+        self.close()
         if role == "system" and all(m.role == "system" for m in self.out):
             self._system(message)
         elif role == "assistant":
@@ -193,14 +231,22 @@ class _Repair:
                 message = replace(message, role="user", origin="repair")
             self._user(message)
 
-    def finish(self, closed: bool) -> None:
-        if closed:
-            self._end_group()
-        elif self._group is not None:
-            ready: list[Message] = []
-            while len(ready) in self._group.results:
-                ready.append(self._group.results[len(ready)])
-            self.out.extend(ready)
+    def view(self, *, closed: bool = False) -> tuple[Message, ...]:
+        """What was fed so far, repaired; `closed` as for `repair`."""
+        group = self._group
+        if group is None:
+            return tuple(self.out)
+        return (*self.out, *(group.answers() if closed else group.ready()))
+
+    def close(self) -> None:
+        """End the tool group that is being answered, if there is one."""
+        group, self._group = self._group, None
+        if group is None:
+            return
+        for i in range(len(group.calls)):
+            if i not in group.results:
+                self._note(group.owner, f"the missing result of call {i + 1} was made up")
+        self.out.extend(group.answers())
 
     def _note(self, message: Message, what: str) -> None:
         self.notes.append(f"{message.id}: {what}")
@@ -285,26 +331,6 @@ class _Repair:
             self._note(message, "tool calls of a tool result were left out")
             message = replace(message, tool_calls=())
         group.results[slot] = message
-
-    def _end_group(self) -> None:
-        group, self._group = self._group, None
-        if group is None:
-            return
-        for i, call in enumerate(group.calls):
-            result = group.results.get(i)
-            if result is None:
-                self._note(group.owner, f"the missing result of call {i + 1} was made up")
-                result = Message(
-                    f"repair:{group.owner.id}:{i}",
-                    "tool",
-                    INTERRUPTED_RESULT,
-                    tool_call_id=call.id,
-                    name=call.name,
-                    is_error=True,
-                    origin="repair",
-                    turn=group.owner.turn,
-                )
-            self.out.append(result)
 
     def _join(self, message: Message) -> None:
         """Make `message` one with the last one, which has the same role and no calls."""

@@ -45,7 +45,7 @@ class Counting:
     def __post_init__(self) -> None:
         ledger = self.session.ledger
         self.history = self.session.history()
-        self.plain = sum(map(ledger.plain_text, self.part.texts)) + sum(ledger.plain(m) for m in self.history)
+        self.plain = sum(map(ledger.plain_text, self.part.texts)) + ledger.tally(self.history).plain
 
     def learn(self, usage: Usage | None) -> bool:
         """Learn from the count of this request; whether it is one to go by (M39).
@@ -76,5 +76,5 @@ class Counting:
         self.host.window_held(usage.inp)
         if implausible(usage.inp, self.plain):
             return False
-        ledger.learn(usage.inp, sum(map(ledger.text, part.texts)) + ledger.messages(self.history) + tools)
+        ledger.learn(usage.inp, sum(map(ledger.text, part.texts)) + ledger.tally(self.history).total + tools)
         return True

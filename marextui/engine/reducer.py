@@ -66,7 +66,7 @@ class Reducer:
 
     def _estimate(self) -> int:
         """H as it will be read once the view was rewritten: then no measure holds any more."""
-        return self.session.ledger.messages(self.session.history())
+        return self.session.ledger.tally(self.session.history()).total
 
     # -- before a summary ----------------------------------------------------------------------------------------------
 
@@ -186,10 +186,9 @@ class Reducer:
     async def thin_images(self, turn: int, keep: int, *, starts: bool) -> None:
         """Images beyond the newest `keep` become descriptions: at a turn's start, later only when there are twice as
         many, so that not every new picture rewrites the prefix (cases 103, 110)."""
-        ladder = self.ladder(turn)
-        count = ladder.shown_images()
+        count = self.session.ledger.tally(self.session.history()).images
         if count > keep and (starts or count > 2 * keep):
-            await self.omitter.replace(self.session, ladder.old_images(keep), turn, "images")
+            await self.omitter.replace(self.session, self.ladder(turn).old_images(keep), turn, "images")
 
     async def spare_images(self, turn: int) -> None:
         """A server refused a picture: the older ones become descriptions, the next time those just sent as well.

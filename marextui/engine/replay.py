@@ -13,10 +13,12 @@ from marextui.context.ask import Question, grade
 from marextui.context.entries import TurnClosed
 from marextui.context.messages import Message, TextPart
 from marextui.context.recording import Recording
+from marextui.context.running import extends
 from marextui.context.shapes import Shape, shape_violations, to_shape, write_shape
 from marextui.context.strategy_names import StrategyName
 from marextui.context.tokens import CountText
 from marextui.context.triggers import THRESHOLD, Trigger
+from marextui.context.validate import Check
 from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
 from marextui.engine.events import (
@@ -106,10 +108,10 @@ class _Report:
     history: tuple[Message, ...] = ()
     final_reply: Message | None = None
     turn_over: asyncio.Event = field(default_factory=asyncio.Event)
+    _check: Check = field(default_factory=lambda: Check(with_system=False))
 
-    def seen(
-        self, wire: tuple[Mapping[str, Any], ...], history: tuple[Message, ...], reading: Reading, valid: bool
-    ) -> None:
+    def seen(self, wire: tuple[Mapping[str, Any], ...], history: tuple[Message, ...], reading: Reading) -> None:
+        valid = self._valid(history)
         self.view, self.history = wire, history
         self.final_reply = None
         self.steps.append(
@@ -124,6 +126,14 @@ class _Report:
                 "refused": None,
             }
         )
+
+    def _valid(self, history: tuple[Message, ...]) -> bool:
+        """Whether the view breaks no rule; of one that has grown, only the new messages are looked at."""
+        if not extends(history, self.history):
+            self._check, self.history = Check(with_system=False), ()
+        for message in history[len(self.history) :]:
+            self._check.feed(message)
+        return not self._check.found and not self._check.unanswered()
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -202,7 +212,7 @@ async def replay(
         engine = await _engine(Path(folder), tape, policy, count, summarizer)
         report = _Report(tape, notes=[*recording.notes, *notes])
         engine.subscribe(report.hear)
-        engine.state.on_view = lambda wire, reading, valid: report.seen(wire, engine.session.history(), reading, valid)
+        engine.state.on_view = lambda wire, reading: report.seen(wire, engine.session.history(), reading)
         await engine.start(connect=False)
         engine.state.settle_window(None)
         try:

@@ -12,7 +12,6 @@ from marextui.context.calibration import raised
 from marextui.context.entries import MessageAdded, UsageMeasured
 from marextui.context.messages import Message
 from marextui.context.triggers import OVERFLOW, THRESHOLD, Trigger
-from marextui.context.validate import violations
 from marextui.engine.assembly import Limits, summary_extra, turn_request
 from marextui.engine.bus import Bus
 from marextui.engine.compactor import Compactor
@@ -204,7 +203,7 @@ class TurnRunner:
         reductions = 0
         while True:
             request = self._request(part, may_call)
-            self._announce(turn, step, part, reading, request)
+            self._announce(turn, step, reading, request)
             self._refuse(turn, step, part, reading)
             try:
                 return await self._ask(request, turn, part, may_call)
@@ -221,13 +220,12 @@ class TurnRunner:
                 reading = self.meter.read(self.session, part)
                 self.host.gauge_changed(reading)
 
-    def _announce(self, turn: int, step: int, part: SystemPart, reading: Reading, request: ChatRequest) -> None:
+    def _announce(self, turn: int, step: int, reading: Reading, request: ChatRequest) -> None:
         wire = request.messages
         threshold = None if reading.threshold is None else int(reading.threshold)
         self.bus.emit(StepStarted(turn, step, reading.used, reading.budget, threshold, reading.estimated, len(wire)))
         if self.on_view is not None:
-            system = Message("system", "system", part.text, origin="system")
-            self.on_view(wire, reading, not violations((system, *self.session.history())))
+            self.on_view(wire, reading)
 
     def _refuse(self, turn: int, step: int, part: SystemPart, reading: Reading) -> None:
         """Say so instead of sending what is over a budget (case 2). Raises `TurnFailed`, unless a replay plays on."""
@@ -277,7 +275,7 @@ class TurnRunner:
             ledger.factor = raised(ledger.factor, problem.n_prompt, self._estimate(part))
             await self.host.calibrated()
             reading = self.meter.read(self.session, part)
-        used = ledger.messages(self.session.history())
+        used = ledger.tally(self.session.history()).total
         room = int(used * RETRY_SHARES[min(reductions, len(RETRY_SHARES) - 1)])
         if window:
             room = min(room, int(OVERFLOW_SHARE * window) - reading.system_part)
@@ -294,7 +292,7 @@ class TurnRunner:
         """Tokens of the whole next request by our own count."""
         ledger = self.session.ledger
         tools = ledger.tools(part.tools) if part.tools else 0
-        return sum(map(ledger.text, part.texts)) + ledger.messages(self.session.history()) + tools
+        return sum(map(ledger.text, part.texts)) + ledger.tally(self.session.history()).total + tools
 
     async def _ask(self, request: ChatRequest, turn: int, part: SystemPart, may_call: bool) -> Message | None:
         """Send one request and log what it gives. Raises `ModelError`; text that arrived before an error is kept."""

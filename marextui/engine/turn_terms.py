@@ -12,8 +12,8 @@ from marextui.engine.meter import Reading
 from marextui.engine.prompt import SystemPart
 from marextui.models.types import Usage
 
-ViewListener = Callable[[tuple[Mapping[str, Any], ...], Reading, bool], None]
-"""Sees every view as it is about to be sent: wire messages, its figures, whether it is valid."""
+ViewListener = Callable[[tuple[Mapping[str, Any], ...], Reading], None]
+"""Sees every view as it is about to be sent: wire messages, its figures."""
 
 
 class Host(Protocol):

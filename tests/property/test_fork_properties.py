@@ -11,7 +11,7 @@ from tests.property.histories import Log, logs
 
 
 def state(conversation: Conversation) -> dict[str, object]:
-    return {name: value for name, value in vars(conversation).items() if name not in {"_history", "_marks"}}
+    return {name: value for name, value in vars(conversation).items() if name not in {"_history", "_marks", "_growing"}}
 
 
 @settings(max_examples=150, deadline=None)

@@ -257,3 +257,18 @@ def test_violations_see_what_repair_mends(messages: tuple[Message, ...]) -> None
             assert violations((*view[: i + 1], message, *view[i + 1 :]))
         if message.role == "user":
             assert violations((*view[:i], replace(message, content=" "), *view[i + 1 :]))
+
+
+@given(logs())
+def test_a_view_looked_at_after_each_entry_is_the_view_of_the_whole_log(log: Log) -> None:
+    """What a view remembers of the one before it never shows: a growing view, rewrites, undos, forks."""
+    grown = Conversation()
+    for n, entry in enumerate(log.entries, 1):
+        grown.apply(entry)
+        fresh = fold(log.entries[:n])
+        assert grown.history() == fresh.history()
+        assert grown.fork().history() == fresh.history()
+        if grown.compactions:
+            cycle = grown.compactions[-1].cycle
+            assert grown.without(cycle).history() == fresh.without(cycle).history()
+            assert grown.history() == fresh.history()

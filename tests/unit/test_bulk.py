@@ -56,7 +56,7 @@ def test_bytes_are_those_of_the_wire_and_weighed_once() -> None:
     message = Message("m", "user", (TextPart("é"), ImagePart(png(2, 2))))
     scales = Scales()
     assert scales.message(message) == len(canonical_json(to_wire(message)).encode()) + 1
-    assert scales.messages([message, message]) == 2 * scales.message(message)
+    assert scales.messages((message, message)) == 2 * scales.message(message)
     assert images(message) == [1]
     assert images(Message("m", "user", "text")) == []
     lone = Message("m", "user", "\ud800")

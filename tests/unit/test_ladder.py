@@ -84,6 +84,10 @@ def replaced(pieces: tuple[Piece, ...]) -> list[Entry]:
     return made
 
 
+def shown_images(state: Conversation) -> int:
+    return TokenLedger(len).tally(state.history()).images
+
+
 def frees_what_it_says(talk: Talk, pieces: tuple[Piece, ...], *before: Entry) -> None:
     ledger = TokenLedger(four)
     was = ledger.messages(talk.fold(*before).history())
@@ -214,14 +218,14 @@ def test_the_newest_images_stay_and_those_of_the_newest_request_always_do() -> N
     pictures = [talk.user((TextPart("see"), ImagePart(f"data:image/png;base64,{n}"))) for n in range(5)]
     talk.says("seen")
     last = talk.user((ImagePart("data:,a"), ImagePart("data:,b"), ImagePart("data:,c")))
-    assert talk.ladder().shown_images() == 8
+    assert shown_images(talk.fold()) == 8
     assert ids(talk.ladder().old_images(4)) == pictures[:4]
     assert ids(talk.ladder().old_images(1)) == pictures
     found = talk.ladder().old_images()
     assert last not in ids(found)
     assert found[0].label == "image, PNG, 1 kB"
     frees_what_it_says(talk, found)
-    assert talk.ladder(*replaced(found)).shown_images() == 3
+    assert shown_images(talk.fold(*replaced(found))) == 3
 
 
 # -- (f) inside the newest turn --------------------------------------------------------------------------------------
