@@ -20,6 +20,7 @@ from marextui.context.calls import arguments, call_command, call_files
 from marextui.context.fold import INPUT_LABEL, Conversation
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall, canonical_json
 from marextui.context.omission import OMIT_OVER, TOOL_OUTPUT, head_tail, marker, parse_marker
+from marextui.context.repeats import is_unchanged
 from marextui.context.tokens import IMAGE_TOKENS, TokenLedger
 
 Rung = Literal["repeats", "outputs", "inputs", "images", "turn", "round", "texts"]
@@ -234,8 +235,8 @@ class Ladder:
         return key in self._state.omitted or (shortened and key in self._state.shortened)
 
     def _whole(self, message: Message) -> bool:
-        """Whether the view shows this output from its first to its last character."""
-        return not self._gone(message.id, -1) and parse_marker(message.text) is None
+        """Whether the view shows this output from its first to its last character, and it is no pointer to another."""
+        return not self._gone(message.id, -1) and parse_marker(message.text) is None and not is_unchanged(message.text)
 
     def _call_of(self, index: int) -> ToolCall | None:
         """The call that the tool message at `index` answers: the nearest before it with that id."""

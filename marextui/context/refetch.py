@@ -19,6 +19,7 @@ from marextui.context.fold import Conversation
 from marextui.context.messages import Message, ToolCall, canonical_json
 from marextui.context.omission import ID_PATTERN
 from marextui.context.outcomes import status_of
+from marextui.context.repeats import is_unchanged
 from marextui.context.speech import is_echo, tame
 
 REFETCH_LIMIT = 0.20
@@ -220,7 +221,7 @@ class _Watch:
 
 def _repeats(text: str, earlier: _Fetched, target: Target) -> bool:
     """Whether `text` says nothing that the earlier result did not; an omission repeats its original always."""
-    if target.kind == "omission" and not earlier.text:
+    if (target.kind == "omission" and not earlier.text) or is_unchanged(text):
         return True
     return text == earlier.text or (len(text) >= _SAME_PART and text in earlier.text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from marextui.context.bulk import images
@@ -13,9 +13,10 @@ from marextui.context.messages import Message, ToolCall
 from marextui.context.omission import TOOL_OUTPUT, output_cap_chars, parse_marker
 from marextui.context.redacted import redacted_arguments
 from marextui.context.redaction import redact
+from marextui.context.repeats import shown_already, unchanged
 from marextui.engine.bus import Bus
 from marextui.engine.events import ToolFinished, ToolOutputStreamed, ToolStarted
-from marextui.engine.omitter import Omitter
+from marextui.engine.omitter import FILE_READERS, Omitter
 from marextui.engine.permissions import Permissions
 from marextui.engine.ports import Clock, Ids
 from marextui.engine.session import Session
@@ -92,6 +93,7 @@ class ToolRunner:
                 limit_chars=output_cap_chars(window),
             )
             result = await self.box.run(call.name, call.arguments, context)
+            result = self._pointed(session, call, result, turn)
         if result.is_error:
             self.tally.errors += 1
         # From here on the outcome is a fact: an interrupt must not lose it.
@@ -103,6 +105,17 @@ class ToolRunner:
         except asyncio.CancelledError:
             await logging
             raise
+
+    def _pointed(self, session: Session, call: ToolCall, result: ToolResult, turn: int) -> ToolResult:
+        """`result`, or where it stands in the view already and will stay for as long (case 71)."""
+        if call.name not in FILE_READERS or result.is_error or result.parts:
+            return result
+        since = turn + 1 - self.omitter.omit_after_turns
+        before = shown_already(session.history(), call, result.text, since_turn=since)
+        if before is None:
+            return result
+        what = self.titles.subject(call.name, call.arguments)
+        return replace(result, text=unchanged(what, before), summary=f"{result.summary}, unchanged")
 
     async def _permitted(self, call: ToolCall) -> ToolResult | None:
         """None when the call may run, else the denial the model is told."""

@@ -20,9 +20,10 @@ from marextui.context.budget import Window
 from marextui.context.entries import OutputsOmitted, OutputStored
 from marextui.context.messages import ImagePart, Message, TextPart
 from marextui.context.omission import DEFAULT_RETENTION_DAYS, parse_marker
+from marextui.context.repeats import is_unchanged
 from marextui.context.shapes import shape_violations
 from marextui.engine.archive import LATEST
-from marextui.engine.events import CompactionFinished, Notice, OutputsReplaced, TurnFinished
+from marextui.engine.events import CompactionFinished, CompactionReverted, Notice, OutputsReplaced, TurnFinished
 from marextui.engine.omitter import DAY
 from marextui.engine.ports import RandomIds
 from marextui.engine.state import Policy
@@ -124,19 +125,97 @@ async def test_a_compaction_puts_no_file_back_into_the_view_by_itself(
 async def test_reading_one_file_over_and_over_leaves_one_copy_when_room_is_short(
     rig: StartRig, real_tools: RealTools, project: Path
 ) -> None:
-    """Case 73: nine reads of one file; older copies give way first, the newest stays whole."""
-    (project / "a.py").write_text("".join(f"value_{n} = {n}\n" for n in range(200)))
+    """Case 73: nine reads of one file that changes; older copies give way first, the newest stays whole."""
     replies: list[Any] = []
     for n in range(9):
         replies += [read("a.py", f"r{n}"), say(f"read {n}")]
     policy = Policy(omit_after_turns=50, compact_at=0.25)
     r = await rig(chat=ScriptedChat(replies), policy=policy, **real_tools())
     for n in range(9):
+        (project / "a.py").write_text("".join(f"value_{n} = {n}\n" for n in range(200)) + f"# {n}\n")
         await r.ask(f"read it, time {n}")
     whole = [t for t in texts(r.chat.turns[-1]) if "value_199" in t and "value_0 " in t]
     assert 1 <= len(whole) <= 4
     assert len(markers(r)) >= 5
     assert r.chat.summary_requests == []
+    r.check_log()
+
+
+BODY = "".join(f"value_{n} = {n * 7919}\n" for n in range(60))
+
+
+def pointers(r: Rig) -> list[bool]:
+    """For each result of Read, whether it only points at an earlier one."""
+    return [is_unchanged(m.text) for m in results(r, "Read")]
+
+
+async def test_what_stands_in_the_view_is_pointed_at_instead_of_repeated(
+    rig: StartRig, real_tools: RealTools, project: Path
+) -> None:
+    """Case 71: one full read, then a line that says where; any change, another range or a pruned copy is shown."""
+    (project / "a.py").write_text(BODY)
+    chat = ScriptedChat(
+        [
+            read("a.py", "r1"),
+            call(("Bash", '{"command": "true"}'), ("Read", '{"file_path": "a.py"}'), ids=["b", "r2"]),
+            read("a.py", "r3", offset=2),
+            read("a.py", "r4", offset=0),
+            say("1"),
+            read("a.py", "r5"),
+            say("2"),
+            read("a.py", "r6"),
+            say("3"),
+        ]
+    )
+    r = await rig(chat=chat, policy=Policy(omit_after_turns=2), **real_tools())
+    await r.ask("read a.py")
+    assert pointers(r) == [False, True, False, True]
+    first, second = results(r, "Read")[:2]
+    assert first.id in second.text
+    assert "a.py" in second.text
+    assert len(second.text) < 200
+    await r.ask("and now?")
+    assert pointers(r)[4:] == [True], "it stays as long as a copy read now would"
+    (project / "a.py").write_text(BODY.replace("value_7 ", "seven "))
+    await r.ask("and now?")
+    assert pointers(r)[5:] == [False]
+    r.check_log()
+
+
+async def test_a_copy_that_leaves_the_view_before_the_next_turn_is_not_pointed_at(
+    rig: StartRig, real_tools: RealTools, project: Path
+) -> None:
+    """With outputs kept for one turn more, a pointer to the turn before would point at a marker one turn later."""
+    (project / "a.py").write_text(BODY)
+    chat = ScriptedChat([read("a.py", "r1"), say("1"), read("a.py", "r2"), say("2"), say("3")])
+    r = await rig(chat=chat, **real_tools())
+    for text in ("read a.py", "again", "go on"):
+        await r.ask(text)
+    assert pointers(r) == [False, False]
+    assert any("value_59" in t for t in texts(r.chat.turns[-1]))
+
+
+async def test_nothing_points_at_what_a_compaction_took_and_undo_brings_it_back(
+    rig: StartRig, real_tools: RealTools, project: Path
+) -> None:
+    """Case 70: read, compacted, read: in full; undone: both stand there, and the newest is what is pointed at."""
+    (project / "a.py").write_text(BODY)
+    reads = [part for n in range(4) for part in (read("a.py", f"r{n}"), say(f"{n}"))]
+    chat = ScriptedChat([*reads[:4], say("a word"), *reads[4:]])
+    r = await rig(chat=chat, policy=Policy(omit_after_turns=9), **real_tools())
+    await r.ask("read a.py")
+    await r.ask("again")
+    assert pointers(r) == [False, True]
+    await r.ask("something else")
+    await compact(r)
+    await r.ask("again")
+    assert pointers(r)[2:] == [False]
+    r.engine.undo_compaction()
+    await r.until(lambda e: isinstance(e, CompactionReverted))
+    await r.idle()
+    await r.ask("again")
+    assert pointers(r)[3:] == [True]
+    assert results(r, "Read")[2].id in results(r, "Read")[3].text
     r.check_log()
 
 

@@ -20,6 +20,7 @@ from marextui.context.fold import Conversation, fold
 from marextui.context.ladder import LEAST_KEPT, Ladder, Piece, enough, long_inputs
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall
 from marextui.context.omission import marker
+from marextui.context.repeats import unchanged
 from marextui.context.tokens import TokenLedger
 from tests.stubs.engine_rig import four
 
@@ -143,6 +144,20 @@ def test_a_command_run_again_is_a_repeat_and_the_newest_round_is_never_touched()
     [old] = talk.round(("Bash", {"command": "pytest -q"}, "F" * 900))
     talk.round(("Bash", {"command": "pytest -q"}, "." * 900), ("Bash", {"command": "pytest -q"}, "." * 900))
     assert ids(talk.ladder().repeats()) == [old]
+
+
+def test_a_copy_does_not_give_way_to_what_only_points_at_it() -> None:
+    """Cases 70, 71: "unchanged, see there" is no second copy."""
+    talk = Talk()
+    talk.user("read it")
+    (first,) = talk.round(("Read", {"file_path": "a.py"}, "x" * 1000))
+    before = talk.fold().message(first)
+    assert before is not None
+    talk.round(("Read", {"file_path": "a.py"}, unchanged("a.py", before)))
+    talk.says("ok")
+    talk.user("go on")
+    talk.round(("Bash", {"command": "ls"}, "y"))
+    assert talk.ladder().repeats() == ()
 
 
 # -- (b) outputs, (c) inputs, (d) reasoning --------------------------------------------------------------------------
