@@ -16,3 +16,12 @@ PROJECT_OPEN = "<project_context>"
 
 PROJECT_CLOSE = "</project_context>"
 """Closing tag of that block."""
+
+RULES_HEAD = "# Project rules (MAREX.md)"
+"""Heads the project's rules in the system message (M31)."""
+
+NOTES_HEAD = "# Notes from earlier conversations (they may be out of date: check before you rely on them)"
+"""Heads what is injected of memory: what was once the case is no order and may be past (case 130)."""
+
+OMITTED_OPEN = "[omitted "
+"""Begins what stands in a view for a stored text (M24)."""

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
+from marextui.context.marks import OMITTED_OPEN
 from marextui.context.messages import Message, TextPart
 
 OMIT_OVER = 600
@@ -55,7 +56,7 @@ def marker(omission_id: str, chars: int, label: str = TOOL_OUTPUT) -> str:
     `label` names anything else that can be read back the same way: a tool input, a message, an image.
     """
     return (
-        f"[omitted {omission_id}: {label}, {grouped(chars)} chars "
+        f"{OMITTED_OPEN}{omission_id}: {label}, {grouped(chars)} chars "
         f'— retrieve with ReadOmittedContent content_id="{omission_id}"]'
     )
 

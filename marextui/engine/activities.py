@@ -96,8 +96,10 @@ class Activities:
 
     async def connect(self) -> None:
         """Make the model ready; failures were announced by the control and will be met again by a prompt."""
-        with contextlib.suppress(ModelError, NoModel):
+        try:
             await self.state.connected()
+        except (ModelError, NoModel):
+            self.state.refresh_gauge()  # its window is no longer to come
 
     async def retry(self, what: Literal["turn", "model"]) -> None:
         """Run the failed turn again from where it stopped; a model that died is started anew first."""

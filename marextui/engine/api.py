@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from marextui.engine.economy import CacheState, EconomyLine
 from marextui.engine.events import Event, Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
 
 if TYPE_CHECKING:  # the screen is painted before the engine and what it decides with is loaded
@@ -15,7 +16,6 @@ if TYPE_CHECKING:  # the screen is painted before the engine and what it decides
     from marextui.context.entries import Record
     from marextui.context.preview import CompactionPreview
     from marextui.context.probes import Check
-    from marextui.engine.economy import EconomyLine
 
 Answer = Literal["once", "conversation", "deny"]
 
@@ -99,6 +99,8 @@ class StatusReport:
     """What each compaction kept, and what was fetched again after it (P17, P20), by cycle."""
     economy: tuple[EconomyLine, ...] = ()
     """How things stand with what saves a local engine work, a sentence each (issue 4, section 5)."""
+    cache: CacheState = field(default_factory=CacheState)
+    """What the server's cache did for the last request, and what it holds now (I7)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from marextui.context.triggers import chosen_trigger
 from marextui.engine.api import NEW, CannotStart
 from marextui.engine.archive import Archive
 from marextui.engine.bus import Bus
+from marextui.engine.cache_watch import CacheWatch
 from marextui.engine.compactor import Compactor
 from marextui.engine.continuation import Continuation
 from marextui.engine.desk import Desk, Memory
@@ -157,6 +158,7 @@ def assemble(
         runner=runner,
         permissions=permissions,
         usage=UsageBook(parts.journal, parts.clock),
+        cache=CacheWatch(control, bus),
         compactor=Compactor(bus, parts.clock, meter, parts.memory, omitter, summariser, policy.beside_tokens),
         calibration_file=parts.calibration,
         warm=warm,

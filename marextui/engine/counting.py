@@ -55,10 +55,7 @@ class Counting:
         only a part of the prompt: nothing is learned from that.
         """
         if usage is None or usage.inp is None:
-            self.meter.cached = self.meter.computed = None
             return False
-        self.meter.cached = usage.cache_read
-        self.meter.computed = usage.computed
         ledger, part = self.session.ledger, self.part
         tools = ledger.tools(part.tools) if part.tools else 0
         counted = self.session.conversation.counted.get(self.host.model, 0)

@@ -372,7 +372,7 @@ class Engine:
             title=self.session.title,
             turns=conversation.turn,
             messages=len(conversation.messages),
-            gauge=state.meter.gauge(self.session, reading, auto=state.policy.auto_compress, why_not=why),
+            gauge=state.gauge(reading, why),
             auto_compress=state.policy.auto_compress,
             last_compaction=told,
             last_failure=state.compactor.last_failure,
@@ -382,6 +382,7 @@ class Engine:
             data_path=state.archive.location,
             aftermaths=await self._look.aftermaths(),
             economy=(*state.economy(), self._prewarm.status()),
+            cache=state.cache.state,
         )
 
     async def context_check(self) -> tuple[Check, ...]:

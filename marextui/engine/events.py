@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the screen is painted before the deciding is loaded
     )
     from marextui.context.messages import Message
     from marextui.context.project import Page, Tracker
+    from marextui.engine.economy import CacheState
 
 Phase = Literal[
     "starting",
@@ -64,10 +65,9 @@ class Gauge:
     """Why nothing will be compacted automatically, "" when it will."""
     tokens_per_turn: int | None = None
     """Growth of H over the recent turns (mean), None before there is a rate."""
-    cached: int | None = None
-    computed: int | None = None
-    """Prompt tokens of the last request from cache / computed, None: not reported."""
     project: int = 0
+    loading: bool = False
+    """The window is not known yet: the model that has it is being made ready."""
 
     @property
     def used(self) -> int:
@@ -300,11 +300,15 @@ class StepRefused:
 
 @dataclass(frozen=True, slots=True)
 class PromptProcessed:
-    """Prompt processing on a local engine, in tokens (`done` includes `cached`)."""
+    """Prompt processing on a local engine, in tokens (`done` includes `cached`).
+
+    `seconds` the server has worked on it, by its own clock; None: it does not say.
+    """
 
     total: int
     cached: int
     done: int
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +383,13 @@ class PermissionSettled:
 @dataclass(frozen=True, slots=True)
 class GaugeChanged:
     gauge: Gauge
+
+
+@dataclass(frozen=True, slots=True)
+class CacheChanged:
+    """What the server's cache did for the last request, or what it holds now, is another (I7)."""
+
+    cache: CacheState
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,6 +545,7 @@ Event = (
     | PermissionAsked
     | PermissionSettled
     | GaugeChanged
+    | CacheChanged
     | OmissionStored
     | OmissionRead
     | OutputsReplaced

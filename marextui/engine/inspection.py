@@ -62,7 +62,7 @@ class Inspection:
             used=reading.used,
             project=part.project,
         )
-        gauge = state.meter.gauge(session, reading, auto=state.policy.auto_compress, why_not=state.why_not(reading))
+        gauge = state.gauge(reading, state.why_not(reading))
         counted = session.conversation.measured
         measured = None if counted is None else (counted.prompt_tokens, counted.completion_tokens)
         return ContextReport(shares, gauge, measured)

@@ -65,8 +65,6 @@ class Meter:
     reserve_override: int | None = None
     window: Window = UNKNOWN_WINDOW
     used_at_turn_end: list[int] = field(default_factory=list)
-    cached: int | None = None
-    computed: int | None = None
     scales: Scales = field(default_factory=Scales)
     compact_base: CompactBase = "budget"
     """What `compact_at` is a share of (B1, P12)."""
@@ -142,7 +140,7 @@ class Meter:
             return self.compact_at
         return reading.threshold / reading.budget
 
-    def gauge(self, session: Session, reading: Reading, *, auto: bool, why_not: str) -> Gauge:
+    def gauge(self, session: Session, reading: Reading, *, auto: bool, why_not: str, loading: bool = False) -> Gauge:
         """What the gauge pane shows for `reading`; the segments sum to H exactly (I8)."""
         parts = segments(session.history(), self.ledger, reading.used)
         return Gauge(
@@ -162,7 +160,6 @@ class Meter:
             auto=auto,
             why_not=why_not,
             tokens_per_turn=self.rate(),
-            cached=self.cached,
-            computed=self.computed,
             project=reading.project,
+            loading=loading and reading.window.tokens is None,
         )

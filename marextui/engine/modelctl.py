@@ -30,10 +30,17 @@ class ModelControl:
     choice: ModelChoice | None = None
     connection: Connection | None = None
     failed: str = ""
+    nothing: bool = False
+    """There is no model to use at all."""
     leaving: Callable[[], Awaitable[None]] | None = None
     """Awaited before a connection is closed: it ends what still uses it."""
     _task: asyncio.Task[Connection] | None = None
     _known: dict[str, ModelChoice] = field(default_factory=dict)
+
+    @property
+    def loading(self) -> bool:
+        """A model is about to be made ready, or being so: it will say its window."""
+        return self.connection is None and not self.failed and not self.nothing
 
     @property
     def label(self) -> str:
@@ -53,6 +60,7 @@ class ModelControl:
     async def _connect(self) -> Connection:
         if self.choice is None:
             self.choice = await self.hub.default()
+        self.nothing = self.choice is None
         if self.choice is None:
             self.bus.emit(ModelNeeded())
             raise NoModel("no model is configured, installed or running")

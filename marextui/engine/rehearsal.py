@@ -57,7 +57,7 @@ async def prewarm_request(state: EngineState, connection: Connection) -> ChatReq
         max_tokens=1,
         stream=False,
         kind="prewarm",
-        message_ids=(),
+        message_ids=request.message_ids[:-1],
     )
 
 
@@ -77,6 +77,7 @@ def _draft(state: EngineState) -> EngineState:
         bus=bus,
         archive=replace(state.archive, _session=session),
         omitter=omitter,
+        cache=replace(state.cache, bus=bus),
         desk=replace(state.desk, omitter=omitter, bus=bus, about=replace(state.project, bus=bus)),
         compactor=replace(state.compactor, bus=bus, summariser=_NoSummary()),
         on_view=None,

@@ -63,12 +63,14 @@ class Reply:
                 self.reasoning.append(text)
                 self.bus.emit(ReasoningStreamed(self.message_id, text))
             case ToolCallChunk(index, call_id, name, arguments):
+                if self.bus.phase == "prompt":
+                    self.bus.enter("streaming", "a call")
                 call = self.calls.setdefault(index, _Call())
                 call.id = call.id or call_id
                 call.name = call.name or name
                 call.arguments.append(arguments)
-            case PromptProgress(total, cached, done):
-                self.bus.emit(PromptProcessed(total, cached, done))
+            case PromptProgress(total, cached, done, seconds):
+                self.bus.emit(PromptProcessed(total, cached, done, seconds))
             case Accepted():
                 self.bus.enter("prompt")
             case Finished(reason, usage, timings):

@@ -18,10 +18,11 @@ from marextui.context.triggers import THRESHOLD, Moment, Trigger, moment_of
 from marextui.engine.archive import Archive
 from marextui.engine.assembly import Limits, turn_request
 from marextui.engine.bus import Bus
+from marextui.engine.cache_watch import CacheWatch
 from marextui.engine.compactor import Compactor
 from marextui.engine.desk import Desk
 from marextui.engine.economy import EconomyLine
-from marextui.engine.events import GaugeChanged, Notice
+from marextui.engine.events import Gauge, GaugeChanged, Notice
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import DAY, Omitter
@@ -35,7 +36,7 @@ from marextui.engine.toolrun import ToolRunner
 from marextui.engine.turn_terms import ViewListener
 from marextui.engine.usage import UsageBook
 from marextui.engine.warm import WarmMode, WarmResume
-from marextui.models.types import ChatRequest, Connection
+from marextui.models.types import ChatRequest, Connection, Usage
 from marextui.store.database import StoreError
 
 
@@ -102,6 +103,7 @@ class EngineState:
     permissions: Permissions
     usage: UsageBook
     compactor: Compactor
+    cache: CacheWatch
     on_view: ViewListener | None = None
     retryable: Literal["", "turn", "model"] = ""
     learned: int | None = None
@@ -176,6 +178,7 @@ class EngineState:
     def forget_window(self) -> None:
         """Another model: what was learned of the former one does not hold."""
         self.learned = None
+        self.cache.forget()
         self.settle_window(None)
         self.compactor.conditions_changed()
         self.session.refills.forget()
@@ -373,10 +376,8 @@ class EngineState:
 
     def gauge_changed(self, reading: Reading) -> None:
         """Tell the screen the figures of `reading`."""
-        why = self.why_not(reading, lasting=not reading.over_threshold)
-        self.bus.emit(
-            GaugeChanged(self.meter.gauge(self.session, reading, auto=self.policy.auto_compress, why_not=why))
-        )
+        self.bus.emit(GaugeChanged(self.gauge(reading, self.why_not(reading, lasting=not reading.over_threshold))))
+        self.cache.look(self.session.id)
         if reading.window.tokens and reading.budget and reading.budget > 0:
             self.bus.warn_once(
                 late_trigger_warning(
@@ -387,6 +388,19 @@ class EngineState:
                     self.policy.compact_base,
                 )
             )
+
+    def gauge(self, reading: Reading, why_not: str) -> Gauge:
+        """The picture of `reading`; while a model is being made ready, its window is not unknown but still to come."""
+        auto, loading = self.policy.auto_compress, self.control.loading
+        return self.meter.gauge(self.session, reading, auto=auto, why_not=why_not, loading=loading)
+
+    def counted(self, usage: Usage | None) -> None:
+        """The server counted the step that was just answered, or did not (None)."""
+        self.cache.counted(usage, self._turn_of)
+
+    def _turn_of(self, message_id: str) -> int:
+        message = self.session.conversation.message(message_id)
+        return 0 if message is None else message.turn
 
     def refresh_gauge(self) -> None:
         self.gauge_changed(self.reading())
@@ -433,7 +447,7 @@ class EngineState:
         if self.runner.seen is not None:
             self.runner.seen.load(self.session.conversation.files.values())
         self.meter.rewritten()
-        self.meter.cached = self.meter.computed = None
+        self.cache.forget()
         self.retryable = ""
         if self.session.conversation.open_turn:
             self.retryable = "turn"

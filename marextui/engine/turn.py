@@ -317,6 +317,7 @@ class TurnRunner:
         if reply.usage is not None:
             reply.usage = with_cache(reply.usage, counting.plain)
         self.totals.add(reply.usage)
+        self.host.counted(reply.usage)
         speed = reply.timings.get("predicted_per_second")
         self.totals.predicted_per_second = speed if speed else self.totals.predicted_per_second
         taken = frozenset(c.id for m in history for c in m.tool_calls)

@@ -21,6 +21,10 @@ from typing import Any
 
 KEY_VARIABLE = "MAREXTUI_CHILD_API_KEY"
 
+PROMPT_BATCH = 256
+"""Tokens of a prompt between two words on its progress, and before a cancelled one stops. llama.cpp's 2048 take half a
+minute on two old cores; 256 cost no more time for a token there (measured: +0.2 %)."""
+
 _SMALL_MACHINE = 4
 """Below this many cores OpenMP's spinning threads would starve the screen, or be starved by it (trap 2)."""
 
@@ -74,6 +78,7 @@ def _params(engine: Any, options: argparse.Namespace, api_key: str, cores: int) 
     params.api_keys = [api_key] if api_key else []
     params.n_ctx = options.ctx
     params.n_parallel = 1
+    params.n_batch = PROMPT_BATCH
     decode, prompt = threads_for(cores)
     params.cpuparams.n_threads = options.threads or decode
     params.cpuparams_batch.n_threads = options.threads or prompt

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from marextui.context.messages import canonical_json
-from marextui.models.lenient import as_int, as_text, at, items
+from marextui.models.lenient import as_float, as_int, as_text, at, items
 from marextui.models.types import (
     Chunk,
     Finished,
@@ -144,7 +144,9 @@ class Reply:
         if isinstance(progress, Mapping):
             total, done = as_int(progress.get("total")), as_int(progress.get("processed"))
             if total is not None and done is not None:
-                yield PromptProgress(total, as_int(progress.get("cache")) or 0, min(done, total))
+                ms = as_float(progress.get("time_ms"))
+                seconds = None if ms is None or ms < 0 else ms / 1000
+                yield PromptProgress(total, as_int(progress.get("cache")) or 0, min(done, total), seconds)
         for choice in items(chunk.get("choices")):
             if not isinstance(choice, Mapping) or (as_int(choice.get("index")) or 0) != 0:
                 continue

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from marextui.context.slot_ledger import Departure, RequestKind, SlotLedger
+from marextui.context.slot_ledger import KIND_WORDS, Departure, RequestKind, SlotLedger
 from marextui.models.types import Accepted, ChatModel, ChatRequest, Chunk, Finished, ModelError, Usage
 
 BeforeDeparture = Callable[[ChatRequest], Awaitable[None]]
@@ -28,6 +28,19 @@ class SentStep:
     departure: Departure
     request: ChatRequest
     usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPrompt:
+    """A prompt of a turn, or of its prewarm, that the server took; `usage` None: not counted (yet).
+
+    `since` is what may have replaced it in the cache after that, as part of a sentence; "": nothing that we know of.
+    """
+
+    departure: Departure
+    request: ChatRequest
+    usage: Usage | None = None
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +62,16 @@ class Slots:
     """Mutable holder of one connection's `SlotLedger`.
 
     `stamping` off (the default): no stamp is ever set (L2). `last_step` is the last accepted step of any conversation,
-    whether the slot still holds it or not.
+    whether the slot still holds it or not. `given` is the last prompt the server took for a turn or its prewarm, and
+    `before` the one that the last step followed: what it shares with it need not be computed again (I7).
     """
 
     ledger: SlotLedger = field(default_factory=SlotLedger)
     stamping: bool = False
     before_departure: list[BeforeDeparture] = field(default_factory=list)
     last_step: SentStep | None = None
+    given: GivenPrompt | None = None
+    before: GivenPrompt | None = None
 
     @property
     def idle(self) -> bool:
@@ -69,6 +85,8 @@ class Slots:
     def forget(self, why: str) -> None:
         """The server has lost what it held; `why` is part of a sentence."""
         self.ledger = self.ledger.forgotten(why)
+        if self.given is not None:
+            self.given = replace(self.given, since=why)
 
     def held(self, conversation: str) -> SentStep | None:
         """The last step of `conversation` as it left, when the slot still holds its prompt; else None (L19)."""
@@ -88,14 +106,24 @@ class Slots:
     def accept(self, departure: Departure, request: ChatRequest) -> None:
         """The server answered 200."""
         if departure.kind == "main":
-            self.last_step = SentStep(departure, request)
+            self.last_step, self.before = SentStep(departure, request), self.given
+        if departure.kind in ("main", "prewarm"):
+            self.given = GivenPrompt(departure, request)
+        else:
+            self._came_between(departure.kind)
         if self.stamping:
             self.ledger = self.ledger.accepted(departure)
+
+    def _came_between(self, kind: RequestKind) -> None:
+        if self.given is not None:
+            self.given = replace(self.given, since=f"{KIND_WORDS[kind]} was sent in between")
 
     def count(self, departure: Departure, usage: Usage | None) -> None:
         """The server counted the request."""
         if self.last_step is not None and self.last_step.departure == departure:
             self.last_step = replace(self.last_step, usage=usage)
+        if self.given is not None and self.given.departure == departure:
+            self.given = replace(self.given, usage=usage)
 
     def end(self, departure: Departure) -> None:
         """The request is over."""
@@ -109,6 +137,7 @@ class Slots:
         try:
             for make_way in tuple(self.before_departure):
                 await make_way(request)
+            self._came_between(kind)
             yield
         finally:
             self.end(departure)

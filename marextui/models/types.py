@@ -59,11 +59,15 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
-    """Prompt processing (llama.cpp `return_progress`): tokens in all, from cache, done so far (cache included)."""
+    """Prompt processing (llama.cpp `return_progress`): tokens in all, from cache, done so far (cache included).
+
+    `seconds` spent on it, by the server's clock; None: it does not say.
+    """
 
     total: int
     cached: int
     done: int
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from marextui.engine import events as ev
 from marextui.engine.api import EngineApi
+from marextui.engine.economy import CacheState
 from marextui.tui.status import Status
 from marextui.tui.viewmodel import ViewModel
 
@@ -23,6 +24,7 @@ class ScreenView(Protocol):
     def show_status(self, status: Status) -> None: ...
     def show_queue(self, items: tuple[ev.QueuedPrompt, ...]) -> None: ...
     def show_gauge(self, gauge: ev.Gauge) -> None: ...
+    def show_cache(self, cache: CacheState) -> None: ...
     def show_memory(self, report: ev.MemoryReport) -> None: ...
     def show_omissions(self, items: Sequence[ev.OmissionInfo]) -> None: ...
     def omission_stored(self, info: ev.OmissionInfo) -> None: ...
@@ -73,6 +75,8 @@ class Adapter:
         match event:
             case ev.GaugeChanged():
                 view.show_gauge(event.gauge)
+            case ev.CacheChanged():
+                view.show_cache(event.cache)
             case ev.MemoryChanged():
                 view.show_memory(event.report)
             case ev.OmissionStored():

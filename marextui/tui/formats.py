@@ -147,8 +147,8 @@ _WORDS: dict[Zone, str] = {
 
 
 def gauge_word(g: Gauge) -> str:
-    """The word beside the colour: ok, soon, compacting next, over, past the mark, window unknown."""
-    return _WORDS[zone(g)]
+    """The word beside the colour: ok, soon, compacting next, over, past the mark, window unknown, loading model."""
+    return "loading model…" if g.loading and g.budget is None else _WORDS[zone(g)]
 
 
 def about(g: Gauge) -> str:

@@ -36,10 +36,12 @@ class Glyphs:
     minus: str
     folded: str
     unfolded: str
+    cached: str
+    computed: str
 
 
-UNICODE = Glyphs("▓", "█", "▒", "░", "┃", "·", "…", "▶", "↪", "×", "→", "−", "▸", "▾")
-ASCII = Glyphs("=", "#", "+", ".", "|", "-", "~", ">", "\\", "x", ">", "-", "+", "-")
+UNICODE = Glyphs("▓", "█", "▒", "░", "┃", "·", "…", "▶", "↪", "×", "→", "−", "▸", "▾", "▓", "█")
+ASCII = Glyphs("=", "#", "+", ".", "|", "-", "~", ">", "\\", "x", ">", "-", "+", "-", "=", "#")
 
 
 def glyphs_of(app: Any) -> Glyphs:

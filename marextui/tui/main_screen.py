@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from marextui.engine import events as ev
+from marextui.engine.economy import CacheState
 from marextui.tui.action_types import Scope
 from marextui.tui.glyphs import ASCII, glyphs_of
 from marextui.tui.panes.composer import Composer
@@ -276,6 +277,9 @@ class MainScreen(Screen[None]):
     def show_gauge(self, gauge: ev.Gauge) -> None:
         self.gauge.show(gauge)
         self.gauge_line.show(gauge)
+
+    def show_cache(self, cache: CacheState) -> None:
+        self.gauge.show_cache(cache)
 
     def show_memory(self, report: ev.MemoryReport) -> None:
         self.memory.show(report)

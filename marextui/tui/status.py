@@ -18,6 +18,8 @@ class Status:
     model: str = ""
     local: bool = False
     usage: ev.UsageLine | None = None
+    progress: ev.PromptProcessed | None = None
+    """How far the server is with the prompt; None as soon as it answers."""
 
     def apply(self, event: StatusEvent) -> None:
         match event:
@@ -29,10 +31,8 @@ class Status:
                 if self.phase == "loading":
                     self.phase, self.detail = "idle", ""
             case ev.PhaseChanged():
-                self.phase, self.detail = event.phase, event.detail
+                self.phase, self.detail, self.progress = event.phase, event.detail, None
             case ev.PromptProcessed():
-                self.detail = f"{event.done} of {event.total} tokens" + (
-                    f", {event.cached} from cache" if event.cached else ""
-                )
+                self.progress = event
             case ev.StepStarted():
                 self.detail = f"step {event.step}" if event.step > 1 else ""

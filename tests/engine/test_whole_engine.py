@@ -20,6 +20,7 @@ import pytest
 from marextui.cli import main
 from marextui.engine.api import LATEST
 from marextui.engine.events import (
+    CacheChanged,
     CompactionFinished,
     CompactionStarted,
     GaugeChanged,
@@ -111,9 +112,11 @@ async def test_a_turn_streams_and_its_second_turn_finds_the_prefix_in_the_cache(
         assert second.usage.cache_read is not None
         assert done.usage.inp is not None
         assert second.usage.cache_read >= done.usage.inp, "all of the first request is a prefix of the second"
+        cache = live.of(CacheChanged)[-1].cache
+        assert cache.cached == second.usage.cache_read
+        assert cache.computed == second.usage.inp - second.usage.cache_read
+        assert cache.broke == ""
         gauge = live.of(GaugeChanged)[-1].gauge
-        assert gauge.cached == second.usage.cache_read
-        assert gauge.computed == second.usage.inp - second.usage.cache_read
         assert not gauge.estimated, "everything in the view was counted by the server"
         live.check_log()
     lines = [json.loads(x) for x in (project / ".marex" / "usage.jsonl").read_text().splitlines()]

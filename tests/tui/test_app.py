@@ -223,13 +223,34 @@ async def test_the_status_line_says_what_happens_in_words() -> None:
     engine, ports = FakeEngine(), FakePorts()
     app = make_app(engine, ports)
     async with app.run_test(size=WIDE) as pilot:
-        engine.emit(ev.PhaseChanged("prompt"), ev.PromptProcessed(3_000, 1_000, 1_500))
+        engine.emit(ev.PhaseChanged("prompt"), ev.PromptProcessed(3_000, 1_000, 1_000, 0.01))
         ports.clock.advance(7)
-        engine.emit(ev.PromptProcessed(3_000, 1_000, 2_500))
+        engine.emit(ev.PromptProcessed(3_000, 1_000, 2_500, 7.0))
+        await pilot.pause()
+        line = frame(app).splitlines()[-2].replace("\u00a0", " ")
+        said = "▓▓▓▓▓▓██████████░░░░ 2 500 of 3 000 tokens, 1 000 from cache · 3 s left · 7 s · esc stops"
+        assert f"reading the prompt · {said}" in line
+        ports.clock.advance(2.5)
+        app.main.status.on_resize()
+        await pilot.pause()
+        assert "· <1 s left · 9 s" in frame(app).replace("\u00a0", " ")
+        engine.emit(ev.PhaseChanged("streaming"), ev.TextStreamed("a", "It"))
         await pilot.pause()
         line = frame(app).splitlines()[-2]
-        assert "reading the prompt · 2500 of 3000 tokens, 1000 from cache · 7 s · esc stops" in line
+        assert "answering · 9 s" in line
+        assert "left" not in line, "gone with the first token"
         assert "Qwen2.5-Coder 1.5B (local)" in line
+
+
+async def test_how_far_the_prompt_is_fits_eighty_columns() -> None:
+    """Issue 4, section 5: bar, done, whole and time left, with nothing cut off; unknown is a dash."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=NARROW) as pilot:
+        engine.emit(ev.PhaseChanged("prompt"), ev.PromptProcessed(30_560, 12_000, 12_000, 0.01))
+        await pilot.pause()
+        line = frame(app).splitlines()[-2]
+        assert "reading the prompt · ▓▓▓░░░░░ 12k/31k, 12k cached · – left · 0 s · esc stops" in line
 
 
 async def test_scroll_keys_work_from_the_composer() -> None:

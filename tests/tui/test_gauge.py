@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.widgets import Input
 
+from marextui.engine.economy import CacheState
 from marextui.engine.events import Gauge
 from marextui.tui.glyphs import ASCII, UNICODE
 from marextui.tui.panes import gauge_bar
@@ -28,9 +29,8 @@ HALF = Gauge(
     budget=26_452,
     threshold=17_194,
     tokens_per_turn=1_400,
-    cached=9_000,
-    computed=412,
 )
+CACHE = CacheState(9_000, 412, "omission of turn 12", held=True)
 UNKNOWN = Gauge(system=800, tools=1_300, conversation=500)
 
 COUNTS = st.integers(0, 300_000)
@@ -70,17 +70,19 @@ def test_an_overfull_budget_fills_the_bar_and_keeps_the_mark() -> None:
 
 @pytest.mark.parametrize("width", [20, 36, 40, 78, 120])
 def test_the_body_says_everything_at_any_width(width: int) -> None:
-    text = " ".join(gauge_bar.body(HALF, width).plain.split())
+    text = " ".join(gauge_bar.body(HALF, width, cache=CACHE).plain.split())
     for part in (
         f"~11{N}480 of 26{N}452 tokens",
         f"65{N}% = 17{N}194",
         f"~5{N}714 tokens until compaction, ~4 turns at the recent rate",
         f"System part ~2{N}220: system 800, tools 1{N}300, memory 120",
         f"Window 32{N}768 (/props of the local server), reserve 4{N}096",
-        f"Last request: 9{N}000 cached, 412 computed",
+        f"Last request: 95{N}% from the cache: 9{N}000 cached, 412 computed",
+        "Computed anew because of: omission of turn 12",
+        "The server holds this conversation",
     ):
         assert " ".join(part.split()) in text
-    for line in gauge_bar.body(HALF, width).plain.split("\n"):
+    for line in gauge_bar.body(HALF, width, cache=CACHE).plain.split("\n"):
         assert len(line) <= max(width, 20) + 8
 
 
@@ -109,6 +111,34 @@ def test_unknown_window_counts_and_says_why_nothing_is_compacted() -> None:
     assert "Window unknown" in body
     for width in (40, 80, 160):
         assert "window unknown" in gauge_bar.one_row(UNKNOWN, width).plain
+
+
+def test_a_model_that_loads_has_a_window_to_come_and_none_that_is_unknown() -> None:
+    """M4: nothing is guessed, and nothing is said of compaction before it can be known."""
+    loading = Gauge(system=800, tools=1_300, loading=True)
+    said = [gauge_bar.body(loading, 80).plain, gauge_bar.title(loading).plain, gauge_bar.subtitle(loading).plain]
+    said += [gauge_bar.one_row(loading, width).plain for width in (20, 40, 80, 160)]
+    assert not [text for text in said if "unknown" in text or "compact" in text]
+    assert "loading model" in gauge_bar.title(loading, 24).plain
+    assert "loading model" in gauge_bar.one_row(loading, 40).plain
+
+
+@pytest.mark.parametrize(
+    ("cache", "said"),
+    [
+        (CacheState(), []),
+        (CacheState(0, 900), [f"Last request: 0{N}% from the cache: 0 cached, 900 computed"]),
+        (CacheState(500, None), ["Last request: 500 cached, ? computed"]),
+        (CacheState(broke="tool list changed"), ["Computed anew because of: tool list changed"]),
+        (
+            CacheState(held=False, lost="a summary request was sent since"),
+            ["The server does not hold it: a summary request was sent since"],
+        ),
+    ],
+)
+def test_of_the_cache_nothing_is_said_that_the_server_does_not_tell(cache: CacheState, said: list[str]) -> None:
+    """M38, I7: unknown is "?", never 0; a server that reports nothing has no line."""
+    assert gauge_bar.cache_lines(cache) == said
 
 
 def test_measured_figures_carry_no_tilde() -> None:

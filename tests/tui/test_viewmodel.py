@@ -218,7 +218,9 @@ def test_status_words_come_from_the_events() -> None:
     assert model.status.phase == "idle"
     model.apply(ev.PhaseChanged("prompt"))
     model.apply(ev.PromptProcessed(3_000, 1_000, 1_500))
-    assert model.status.detail == "1500 of 3000 tokens, 1000 from cache"
+    assert model.status.progress == ev.PromptProcessed(3_000, 1_000, 1_500)
+    model.apply(ev.PhaseChanged("streaming"))
+    assert model.status.progress is None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
+from marextui.engine.economy import CacheState
 from marextui.engine.events import Gauge
 from marextui.tui.action_types import bindings_for
 from marextui.tui.glyphs import glyphs_of
@@ -27,9 +28,10 @@ class _Body(Widget):
     def __init__(self, gauge: Gauge | None) -> None:
         super().__init__()
         self.gauge = gauge
+        self.cache = CacheState()
 
-    def show(self, gauge: Gauge) -> None:
-        self.gauge = gauge
+    def show(self, gauge: Gauge | None, cache: CacheState) -> None:
+        self.gauge, self.cache = gauge, cache
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -41,7 +43,7 @@ class _Body(Widget):
     def _content(self, width: int) -> Content:
         if self.gauge is None:
             return Content("The next request is being counted.")
-        return gauge_bar.body(self.gauge, width, glyphs_of(self.app))
+        return gauge_bar.body(self.gauge, width, glyphs_of(self.app), self.cache)
 
 
 class GaugePane(VerticalScroll, can_focus=True):
@@ -63,6 +65,7 @@ class GaugePane(VerticalScroll, can_focus=True):
     def __init__(self, gauge: Gauge | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.gauge = gauge
+        self.cache = CacheState()
         self._body = _Body(gauge)
 
     def compose(self) -> Any:
@@ -75,7 +78,12 @@ class GaugePane(VerticalScroll, can_focus=True):
         """Draw `gauge` (`GaugeChanged`). Never takes the focus."""
         self.gauge = gauge
         self._write_title()
-        self._body.show(gauge)
+        self._body.show(gauge, self.cache)
+
+    def show_cache(self, cache: CacheState) -> None:
+        """Draw what the server's cache did (`CacheChanged`)."""
+        self.cache = cache
+        self._body.show(self.gauge, cache)
 
     def on_resize(self) -> None:
         self._write_title()

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from marextui.context.sanitise import one_line
+from marextui.engine.economy import CacheState
 from marextui.engine.events import Gauge
 from marextui.tui import formats
 from marextui.tui.glyphs import UNICODE, Glyphs
@@ -56,7 +57,9 @@ def title(g: Gauge, width: int = 80) -> Content:
 def subtitle(g: Gauge, width: int = 80) -> Content:
     """ "mark 65 % = 17 194 of 26 452": where compaction comes; why there is none when the window is unknown."""
     if g.budget is None:
-        return Content.styled("no window, no compaction", "$foreground")
+        return Content.styled(
+            "the window comes with the model" if g.loading else "no window, no compaction", "$foreground"
+        )
     start = f"mark {formats.share(g.compact_at)}"
     long = f"{start} = {formats.tokens(g.threshold)} of {formats.tokens(g.budget)}"
     short = f"{start} of {formats.tokens(g.budget, compact=True)}"
@@ -138,7 +141,9 @@ def _left(g: Gauge) -> str:
 
 
 def _why(g: Gauge) -> str:
-    """Why nothing will be compacted, "" when it will."""
+    """Why nothing will be compacted, "" when it will, or when the window is still to come."""
+    if g.loading:
+        return ""
     if g.why_not:
         return f"Not compacting: {one_line(g.why_not, 300)}"
     if g.budget is None:
@@ -161,14 +166,27 @@ def _system(g: Gauge) -> str:
 
 def _window(g: Gauge) -> str:
     if g.window is None:
-        return "Window unknown"
+        return "Window: the model that has it is loading" if g.loading else "Window unknown"
     return f"Window {formats.tokens(g.window)} ({one_line(g.window_source, 60)}), reserve {formats.tokens(g.reserve)}"
 
 
-def _cache(g: Gauge) -> str:
-    if g.cached is None and g.computed is None:
-        return "Last request: cache not reported"
-    return f"Last request: {formats.tokens(g.cached)} cached, {formats.tokens(g.computed)} computed"
+def cache_lines(c: CacheState) -> list[str]:
+    """What the server's cache did for the last request, and what it holds now, a sentence each.
+
+    Nothing of what the server does not tell: a cache of which nothing is known is not an empty one.
+    """
+    lines: list[str] = []
+    if c.cached is not None or c.computed is not None:
+        total = None if c.cached is None or c.computed is None else c.cached + c.computed
+        share = "" if total is None else f"{formats.percent(c.cached or 0, total)} from the cache: "
+        lines.append(f"Last request: {share}{formats.tokens(c.cached)} cached, {formats.tokens(c.computed)} computed")
+    if c.broke:
+        lines.append(f"Computed anew because of: {one_line(c.broke, 200)}")
+    if c.held is not None:
+        lines.append(
+            "The server holds this conversation" if c.held else f"The server does not hold it: {one_line(c.lost, 200)}"
+        )
+    return lines
 
 
 def fold(text: str, width: int) -> list[str]:
@@ -184,12 +202,12 @@ def fold(text: str, width: int) -> list[str]:
     return lines
 
 
-def body(g: Gauge, width: int, glyphs: Glyphs = UNICODE) -> Content:
+def body(g: Gauge, width: int, glyphs: Glyphs = UNICODE, cache: CacheState | None = None) -> Content:
     """Everything below the title, `width` cells wide."""
-    return Content("\n").join(_body(g, max(10, width), glyphs))
+    return Content("\n").join(_body(g, max(10, width), glyphs, cache or CacheState()))
 
 
-def _body(g: Gauge, width: int, glyphs: Glyphs) -> Iterator[Content]:
+def _body(g: Gauge, width: int, glyphs: Glyphs, cache: CacheState) -> Iterator[Content]:
     about = formats.about(g)
 
     def prose(text: str) -> Iterator[Content]:
@@ -209,7 +227,8 @@ def _body(g: Gauge, width: int, glyphs: Glyphs) -> Iterator[Content]:
         yield _row(glyphs.free, "free", max(0, g.budget - g.used), g, width, "$text-secondary")
     yield from prose(_system(g))
     yield from prose(_window(g))
-    yield from prose(_cache(g))
+    for text in cache_lines(cache):
+        yield from prose(text)
 
 
 def one_row(g: Gauge, width: int, glyphs: Glyphs = UNICODE) -> Content:
@@ -226,6 +245,10 @@ def one_row(g: Gauge, width: int, glyphs: Glyphs = UNICODE) -> Content:
 def _rows(g: Gauge, glyphs: Glyphs, width: int) -> Iterator[Content]:
     about, word = formats.about(g), (formats.gauge_word(g), ZONE_STYLES[formats.zone(g)])
     total = formats.tokens(g.used + g.system_part)
+    if g.budget is None and g.loading:
+        yield Content.assemble(f"Context {about}{total} tokens · ", word)
+        yield Content.assemble(f"{about}{formats.tokens(g.used + g.system_part, compact=True)} · ", word)
+        return
     if g.budget is None:
         why = g.why_not or "nothing will be compacted"
         yield Content.assemble(f"Context {about}{total} tokens · ", word, " · ", line(why, max(20, width)))

@@ -5,13 +5,15 @@ nothing happens.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from marextui.engine.events import Phase
-from marextui.tui import formats
+from marextui.engine.events import Phase, PromptProcessed
+from marextui.tui import formats, prompt_progress
 from marextui.tui.action_types import Action, Scope
 from marextui.tui.actions import key_label
 from marextui.tui.glyphs import ASCII, glyphs_of
@@ -44,6 +46,7 @@ class StatusLine(Static):
         self._key_label = stop_key
         self._status = Status()
         self._since = 0.0
+        self._told_at = 0.0
         self._timer: Timer | None = None
 
     @property
@@ -52,7 +55,9 @@ class StatusLine(Static):
 
     def show(self, status: Status) -> None:
         was_idle = self._status.phase == "idle"
-        self._status = Status(status.phase, status.detail, status.model, status.local, status.usage)
+        if status.progress is not self._status.progress:
+            self._told_at = self._monotonic()
+        self._status = replace(status)
         busy = status.phase != "idle"
         if busy and was_idle:
             self._since = self._monotonic()
@@ -67,25 +72,33 @@ class StatusLine(Static):
         self._redraw()
 
     def _redraw(self) -> None:
-        s = self._status
+        s, width = self._status, self.size.width
         dot = glyphs_of(self.app).dot
         left = f" {WORDS.get(s.phase, s.phase)}"
-        if s.detail:
-            left += f" {dot} {line(s.detail, 80).plain}"
+        after = ""
         if s.phase != "idle":
-            left += f" {dot} {int(self._monotonic() - self._since)} s"
+            after += f" {dot} {int(self._monotonic() - self._since)} s"
             if s.phase not in ("starting", "loading", "interrupting"):
-                left += f" {dot} {self._key_label('app.escape')} stops"
+                after += f" {dot} {self._key_label('app.escape')} stops"
+        if s.progress is not None:
+            left += f" {dot} {self._progress(s.progress, width - cell_len(left + after) - 5)}"
+        elif s.detail:
+            left += f" {dot} {line(s.detail, 80).plain}"
+        left += after
         model = line(s.model, 40).plain if s.model else "no model" if s.phase != "starting" else ""
         if s.model and s.local:
             model += " (local)"
         usage = f"{formats.usage_line(s.usage)} {dot} " if s.usage is not None else ""
-        width = self.size.width
-        right = f"{usage}{model} "
-        if len(left) + len(right) + 1 > width:
-            right = f"{model} "
-        gap = max(1, width - len(left) - len(right))
+        last = "" if s.progress is not None else f"{model} "  # how far the prompt is comes before the name of a model
+        right = next((r for r in (f"{usage}{model} ", f"{model} ") if cell_len(left + r) < width), last)
+        gap = max(1, width - cell_len(left + right))
         self.update(Content.assemble((left, "bold"), " " * gap, (right, "$foreground-muted")))
+
+    def _progress(self, progress: PromptProcessed, room: int) -> str:
+        """The richest wording that fits in `room` cells."""
+        since = self._monotonic() - self._told_at
+        said = list(prompt_progress.wordings(progress, since, glyphs_of(self.app)))
+        return next((s for s in said if cell_len(s) <= room), said[-1])
 
 
 class KeyBar(Static):

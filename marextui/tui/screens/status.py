@@ -9,6 +9,7 @@ from marextui.context.sanitise import one_line
 from marextui.engine.api import StatusReport
 from marextui.tui import formats
 from marextui.tui.compaction_text import fetch_line
+from marextui.tui.panes.gauge_bar import cache_lines
 from marextui.tui.screens.reader import Reader
 from marextui.tui.text import plain
 
@@ -48,7 +49,7 @@ def status_text(report: StatusReport) -> str:
             f"tool outputs {formats.tokens(g.outputs)}",
         ),
         ("State", formats.gauge_word(g)),
-        ("Last request", f"{formats.tokens(g.cached)} cached, {formats.tokens(g.computed)} computed"),
+        ("Last request", "; ".join(cache_lines(report.cache)).removeprefix("Last request: ") or "cache not reported"),
         ("", ""),
         ("Auto-compaction", "on" if report.auto_compress else "off"),
         ("Will compact", _will(report)),

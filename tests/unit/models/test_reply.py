@@ -138,7 +138,7 @@ def test_end_of_a_stream_with_usage_timings_and_progress() -> None:
         {"choices": [], "usage": None},
     )
     assert got == [
-        PromptProgress(900, 100, 512),
+        PromptProgress(900, 100, 512, 0.003),
         PromptProgress(10, 0, 10),
         Finished("stop", Usage(900, 4, 100), {"cache_n": 100.0, "predicted_per_second": 20.5}),
     ]

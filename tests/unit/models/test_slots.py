@@ -168,3 +168,32 @@ async def test_way_is_made_before_the_first_byte(connection: EndpointConnection,
     await send(connection, STEP)
     assert seen == [("main", 0)]
     assert connection.slots.held("c") is not None
+
+
+async def test_what_a_step_followed_is_known(connection: EndpointConnection, server: FakeServer) -> None:
+    """I7: the prompt the server took before, its count, what may have replaced it since; what it refused has not."""
+    server.script(text_reply("a", usage=(90, 7, 3)), error_reply(400, "no"), text_reply("b"), text_reply("c"))
+    await send(connection, STEP)
+    assert connection.slots.before is None
+    with pytest.raises(ModelError):
+        await send(connection, replace(OTHER, kind="bench"))
+    await send(connection, OTHER)
+    await send(connection, STEP)
+    before = connection.slots.before
+    assert before is not None
+    assert (before.request, before.usage) == (STEP, Usage(inp=90, out=7, cache_read=3))
+    assert before.since == "a verification was sent in between"
+
+
+async def test_a_prewarm_is_what_the_next_step_follows(connection: EndpointConnection, server: FakeServer) -> None:
+    """L34: a step is compared with what was computed for it; a server that is gone has kept none of it."""
+    server.script(text_reply("a"), text_reply("."), text_reply("b"))
+    await send(connection, STEP)
+    warm = replace(STEP, kind="prewarm")
+    await send(connection, warm)
+    connection.slots.forget("the server went to sleep")
+    await send(connection, STEP)
+    before = connection.slots.before
+    assert before is not None
+    assert before.request is warm
+    assert before.since == "the server went to sleep"
