@@ -93,6 +93,16 @@ def load_settings(
     return Settings(**loading.values), tuple(loading.problems)
 
 
+def chosen_keys(config_file: Path, project_file: Path | None, env: Mapping[str, str]) -> frozenset[str]:
+    """The settings that a person has set somewhere, whatever to. Never raises; reads at most the two files."""
+    loading = _Loading()
+    loading.file(config_file, "", project=False)
+    if project_file is not None:
+        loading.file(project_file, "", project=True)
+    loading.environment(env)
+    return frozenset(loading.chosen)
+
+
 def write_setting(config_file: Path, key: str, value: str | int | float | bool | None) -> None:
     """Set `key` in the user's file (None: take it out), leaving all other text and comments as they are.
 
@@ -175,6 +185,7 @@ class _Loading:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {s.key: dict(s.default) if s.key == "keys" else s.default for s in SCHEMA}
         self.problems: list[SettingsProblem] = []
+        self.chosen: set[str] = set()
 
     def problem(self, key: str, where: str, message: str) -> None:
         self.problems.append(SettingsProblem(key, where, message))
@@ -223,6 +234,7 @@ class _Loading:
                     self.problem(name, f"environment {name}", f"{name} is not a setting; did you mean {close[0]}?")
 
     def from_environment(self, setting: Setting, name: str, value: str) -> None:
+        self.chosen.add(setting.key)
         try:
             self.values[setting.key] = from_env(setting, value)
         except Refused as reason:
@@ -271,6 +283,7 @@ class _Loading:
             elif setting.type == "table of texts":
                 self.table(setting, value, found, label)
             else:
+                self.chosen.add(setting.key)
                 try:
                     self.values[setting.key] = from_toml(setting, value)
                 except Refused as reason:

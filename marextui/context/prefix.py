@@ -76,7 +76,11 @@ def first_break(before: Prompt, after: Prompt, turn_of: TurnOf) -> str:
     if before.tools != after.tools:
         return f"tool list changed{_tools(before.tools, after.tools)}"
     if before.messages[:1] != after.messages[:1]:
-        return f"system text changed ({_section(_content(before.messages[:1]), _content(after.messages[:1]))})"
+        section = _section(_content(before.messages[:1]), _content(after.messages[:1]))
+        cycle = max(map(_cycle, after.ids), default=0)
+        if section == "memory" and cycle > max(map(_cycle, before.ids), default=0):
+            return f"compaction {cycle}, which added to memory"
+        return f"system text changed ({section})"
     sent = zip(before.ids, before.messages[1:], after.ids, after.messages[1:], strict=False)
     for place, (old_id, old, new_id, new) in enumerate(sent):
         if old != new:

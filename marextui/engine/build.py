@@ -171,7 +171,7 @@ def _summariser(policy: Policy, clock: Clock, continuation: Continuation) -> Sum
     return Summariser(strategy_named(policy.strategy), policy.sections, needs, clock, continuation)
 
 
-def policy_from(settings: Settings) -> Policy:
+def policy_from(settings: Settings, *, offer_economy: bool = False) -> Policy:
     """The engine's share of the settings."""
     return Policy(
         compact_at=settings.compact_at,
@@ -194,6 +194,7 @@ def policy_from(settings: Settings) -> Policy:
         proj_snapshot=settings.proj_snapshot,
         warm_resume=settings.warm_resume,
         warm_resume_mb=settings.warm_resume_mb,
+        offer_economy=offer_economy,
     )
 
 
@@ -223,8 +224,9 @@ async def build_engine(
     unattended: dict[str, Decision] | None = None,
     env: Mapping[str, str] | None = None,
     root: Path | None = None,
+    offer_economy: bool = False,
 ) -> Engine:
-    """The engine of the product for the project around `cwd`.
+    """The engine of the product for the project around `cwd`. `offer_economy`: see `Policy`.
 
     Raises `CannotStart` when the log cannot be opened or the installation is damaged.
     """
@@ -266,7 +268,7 @@ async def build_engine(
     )
     return assemble(
         parts,
-        policy_from(settings),
+        policy_from(settings, offer_economy=offer_economy),
         project=paths.project_slug(project_root),
         root=project_root,
         setup=Setup(hub, project_root, paths.config_file()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from marextui.engine.events import Event, Notice, Phase, PhaseChanged
 
@@ -30,11 +31,11 @@ class Bus:
         for listener in tuple(self._listeners):
             listener(event)
 
-    def warn_once(self, text: str, hint: str = "") -> None:
+    def warn_once(self, text: str, hint: str = "", *, level: Literal["info", "warning"] = "warning") -> None:
         """Emit a warning that this run has not given yet; "" is none."""
         if text and text not in self._warned:
             self._warned.add(text)
-            self.emit(Notice("warning", text, hint))
+            self.emit(Notice(level, text, hint))
 
     def enter(self, phase: Phase, detail: str = "") -> None:
         """Say what the engine is doing now."""

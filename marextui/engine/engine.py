@@ -25,6 +25,7 @@ from marextui.engine.api import (
     SetupReport,
     StatusReport,
 )
+from marextui.engine.economy_switch import EconomySwitch
 from marextui.engine.events import (
     CompactionFinished,
     ConversationRenamed,
@@ -78,6 +79,7 @@ class Engine:
         self._checks = 0
         self._prewarm = Prewarmer(state, self._spawn, self._at_rest)
         state.control.leaving = self._prewarm.stop
+        self._economy = EconomySwitch(state, self._prewarm, setup)
         if state.policy.check_compactions:
             state.bus.subscribe(self._check_compaction)
 
@@ -187,6 +189,7 @@ class Engine:
                 self.state.bus.enter("idle")
             if worked:
                 self._prewarm.rested()
+                self._economy.rested()
 
     def _at_rest(self) -> bool:
         """Nothing runs, and nothing waits for it."""
@@ -256,6 +259,10 @@ class Engine:
             self.state.bus.emit(Notice("warning", text, "/doctor, when this has ended."))
             return
         self._ask(_Order("doctor", lambda: self._do.examine(self._setup.config_file, agreed=agreed)), "")
+
+    def switch_economy(self, on: bool) -> None:
+        order = _Order(f"economy {on}", lambda: self._economy.throw(on))
+        self._ask(order, "It will be switched when this turn has ended.")
 
     def _ask(self, order: _Order, waiting: str, *, again: bool = False) -> None:
         """Run `order` when its turn comes; what is asked for twice while busy still runs once, unless `again`."""

@@ -139,6 +139,9 @@ class LateEngine:
     def examine(self, *, agreed: bool = False) -> None:
         self._order(lambda engine: engine.examine(agreed=agreed))
 
+    def switch_economy(self, on: bool) -> None:
+        self._order(lambda engine: engine.switch_economy(on))
+
     def answer_permission(self, request_id: str, answer: Answer, reason: str = "") -> None:
         self._order(lambda engine: engine.answer_permission(request_id, answer, reason))
 

@@ -96,8 +96,7 @@ class Prewarmer:
     _advised: bool = False
 
     def __post_init__(self) -> None:
-        if self.wanted:
-            self.state.bus.subscribe(self._hear)
+        self.state.bus.subscribe(self._hear)
 
     @property
     def wanted(self) -> bool:
@@ -172,6 +171,7 @@ class Prewarmer:
             if not await self._end_flight():
                 raise NotForeseen("the one before it does not end")
             facts = await self._facts(connection)
+            self._tell_of_slots(connection, facts.total)
             if why := why_not_there(total=facts.total, sleeping=facts.sleeping, busy=facts.busy):
                 raise NotForeseen(why)
         except NotForeseen as reason:
@@ -187,6 +187,16 @@ class Prewarmer:
             await self.state.clock.sleep(BUSY_PAUSE)
             facts = await connection.read_slots()
         return facts
+
+    def _tell_of_slots(self, connection: Connection, total: int | None) -> None:
+        """Once: people may have several slots without having asked for them (D2)."""
+        if total is not None and total > 1:
+            self.state.bus.warn_once(
+                f"{connection.choice.label} has {total} slots: nothing is computed ahead there, for nobody knows in "
+                "which of them the next turn lands.",
+                "Start it with one slot (llama.cpp: -np 1) to have prompts computed ahead.",
+                level="info",
+            )
 
     def _usable(self) -> Connection:
         """The model to prewarm on. Raises `NotForeseen`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +57,17 @@ class Setup:
                 if choice.kind == "endpoint" and choice.name == name:
                     return "", choice
         return "", ModelChoice("endpoint", name, name, base_url=base_url, api_key=api_key, local=False)
+
+    async def save(self, values: Mapping[str, bool | str]) -> str:
+        """Write those settings into the user's file; "" or why it could not be done."""
+        try:
+            for key, value in values.items():
+                await asyncio.to_thread(write_setting, self.config_file, key, value)
+        except ValueError as problem:
+            return f"{problem}."
+        except OSError as error:
+            return f"{self.config_file} could not be written: {error.strerror or error}."
+        return ""
 
     async def project_files(self) -> tuple[str, ...]:
         """Paths relative to the project for `@` completion, ignored ones left out; none when it cannot be read."""

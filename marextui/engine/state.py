@@ -44,8 +44,9 @@ from marextui.store.database import StoreError
 class Policy:
     """The settings the engine works by. Figures in tokens, turns and rounds; None: not configured.
 
-    `reserve_override` replaces M1's reserve (replays); `base_prompt` replaces the product's own system prompt. The last
-    three hold for local engines only, see `EngineState.economy_allowed` (L1, L30, L70, B25).
+    `reserve_override` replaces M1's reserve (replays); `base_prompt` replaces the product's own system prompt.
+    `compact_continuation`, `prewarm` and `proj_snapshot` hold for local engines only, see
+    `EngineState.economy_allowed` (L1, L30, L70, B25).
     """
 
     compact_at: float = 0.65
@@ -74,6 +75,8 @@ class Policy:
     proj_snapshot: bool = False
     warm_resume: WarmMode = "on"
     warm_resume_mb: int = 1000
+    offer_economy: bool = False
+    """Nobody has chosen yet whether a local engine is to be saved work: offer it (issue 4, section 5)."""
 
 
 FREE_DISK = "Free disk space, then retry."

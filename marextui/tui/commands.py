@@ -235,6 +235,15 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
 
         await self.push_screen(StatusScreen(await self.engine.status()))
 
+    def action_economy(self, argument: str = "") -> None:
+        word = argument.strip().lower()
+        if word in ("on", "off"):
+            self.engine.switch_economy(word == "on")
+        elif word:
+            self.notify(f"Nothing was switched: /economy takes on or off, not {word!r}.", severity="warning")
+        else:
+            self.action_status()
+
     @work(group="dialog")
     async def action_model(self) -> None:
         from marextui.tui.screens.models import ModelPicker

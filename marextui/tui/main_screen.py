@@ -281,6 +281,9 @@ class MainScreen(Screen[None]):
     def show_cache(self, cache: CacheState) -> None:
         self.gauge.show_cache(cache)
 
+    def show_prewarm(self, prewarm: ev.PrewarmChanged) -> None:
+        self.gauge.show_prewarm(prewarm)
+
     def show_memory(self, report: ev.MemoryReport) -> None:
         self.memory.show(report)
 

@@ -19,7 +19,7 @@ from marextui.engine.api import EngineApi
 from marextui.engine.events import ConversationOpened, Event
 from marextui.engine.late import LateEngine
 from marextui.engine.ports import RandomIds
-from marextui.settings import Settings, write_setting
+from marextui.settings import Settings, chosen_keys, write_setting
 from marextui.tui.app import MarexApp
 
 RESET = (
@@ -60,7 +60,10 @@ async def _run(settings: Settings, *, problems: Sequence[str], root: Path, wante
 
         gc.freeze()  # modules and classes are never garbage: no collection looks at them again
         gc.enable()
-        return await build_engine(settings, cwd=root, root=root, wanted=wanted, env=os.environ)
+        project_file = paths.project_marex(root) / "config.toml"
+        chosen = await asyncio.to_thread(chosen_keys, paths.config_file(), project_file, os.environ)
+        offer = chosen.isdisjoint(("compact_continuation", "prewarm", "proj_snapshot"))
+        return await build_engine(settings, cwd=root, root=root, wanted=wanted, env=os.environ, offer_economy=offer)
 
     engine = LateEngine(build, RandomIds(), after=lambda: app.painted.wait())
     try:  # from here on something may run that would keep a failed start from ending

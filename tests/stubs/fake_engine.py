@@ -249,6 +249,9 @@ class FakeEngine:
         self.commands.append(("context_check",))
         return CHECKS
 
+    def switch_economy(self, on: bool) -> None:
+        self.commands.append(("switch_economy", on))
+
     def probe(self) -> None:
         self.commands.append(("probe",))
 

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from marextui.context.messages import Message
 from marextui.engine import events as ev
 from marextui.engine.api import ConversationInfo
+from marextui.engine.economy_switch import OFFER, OFFER_HINT
 from marextui.tui.screens.confirm import Confirm
 from marextui.tui.screens.conversations import ConversationPicker
 from marextui.tui.screens.help import HelpScreen
@@ -97,6 +98,35 @@ async def test_commands_reach_the_engine() -> None:
         await pilot.pause()
         assert engine.said("submit") == []
         assert any("/nope is no command" in t for t in toasts(app))
+
+
+async def test_the_economy_command_switches_or_shows_how_things_stand() -> None:
+    """By keyboard alone: on, off, the status without a word, and nothing for a word that is neither."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=NARROW) as pilot:
+        for line in ("/economy on", "/economy off", "/economy maybe"):
+            await pilot.press(*line, "enter")
+            await settled(pilot, 2)
+        assert engine.said("switch_economy") == [(True,), (False,)]
+        assert any("takes on or off, not 'maybe'" in t for t in toasts(app))
+        await pilot.press(*"/economy", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, StatusScreen)
+
+
+async def test_an_offer_comes_while_somebody_types_and_takes_nothing_from_them() -> None:
+    """Issue 4, section 5: no modal; every key still goes to the draft."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=NARROW) as pilot:
+        await pilot.press(*"my next")
+        engine.emit(*tool_turn(), ev.Notice("info", OFFER, OFFER_HINT))
+        await pilot.press(*" words")
+        await settled(pilot)
+        assert app.main.composer.text == "my next words"
+        assert app.screen is app.main
+        assert "/economy on switches them on" in frame(app)
 
 
 async def test_an_export_that_fails_says_why() -> None:

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from textual.widgets import Input
 
 from marextui.engine.economy import CacheState
-from marextui.engine.events import Gauge
+from marextui.engine.events import Gauge, PrewarmChanged
 from marextui.tui.glyphs import ASCII, UNICODE
 from marextui.tui.panes import gauge_bar
 from marextui.tui.panes.gauge import GaugeLine, GaugePane
+from marextui.tui.panes.gauge_cache import Cache
 from tests.stubs.frames import frame
 from tests.stubs.mini_app import MiniApp
 
@@ -30,7 +31,9 @@ HALF = Gauge(
     threshold=17_194,
     tokens_per_turn=1_400,
 )
-CACHE = CacheState(9_000, 412, "omission of turn 12", held=True)
+CACHE = Cache(CacheState(9_000, 412, "omission of turn 12", held=True))
+COLD = PrewarmChanged("idle", "no turn was run yet")
+LOST = CacheState(held=False, lost="a prewarm was sent since")
 UNKNOWN = Gauge(system=800, tools=1_300, conversation=500)
 
 COUNTS = st.integers(0, 300_000)
@@ -124,21 +127,24 @@ def test_a_model_that_loads_has_a_window_to_come_and_none_that_is_unknown() -> N
 
 
 @pytest.mark.parametrize(
-    ("cache", "said"),
+    ("cache", "prewarm", "said"),
     [
-        (CacheState(), []),
-        (CacheState(0, 900), [f"Last request: 0{N}% from the cache: 0 cached, 900 computed"]),
-        (CacheState(500, None), ["Last request: 500 cached, ? computed"]),
-        (CacheState(broke="tool list changed"), ["Computed anew because of: tool list changed"]),
-        (
-            CacheState(held=False, lost="a summary request was sent since"),
-            ["The server does not hold it: a summary request was sent since"],
-        ),
+        (CacheState(), COLD, []),
+        (CacheState(0, 900), COLD, [f"Last request: 0{N}% from the cache: 0 cached, 900 computed"]),
+        (CacheState(500, None), COLD, ["Last request: 500 cached, ? computed"]),
+        (CacheState(broke="tool list changed"), COLD, ["Computed anew because of: tool list changed"]),
+        (LOST, COLD, ["The server does not hold it: a prewarm was sent since"]),
+        (LOST, PrewarmChanged("ready"), ["Next turn: its prompt is ready"]),
+        (LOST, PrewarmChanged("ready", "", 412, 0), ["Next turn: its prompt is ready: 412 tokens computed ahead"]),
+        (CacheState(), PrewarmChanged("warming"), ["Next turn: its prompt is being computed"]),
+        (CacheState(), PrewarmChanged("refused", "it sleeps"), ["Next turn: not computed ahead, it sleeps"]),
     ],
 )
-def test_of_the_cache_nothing_is_said_that_the_server_does_not_tell(cache: CacheState, said: list[str]) -> None:
+def test_of_the_cache_nothing_is_said_that_is_not_known(
+    cache: CacheState, prewarm: PrewarmChanged, said: list[str]
+) -> None:
     """M38, I7: unknown is "?", never 0; a server that reports nothing has no line."""
-    assert gauge_bar.cache_lines(cache) == said
+    assert list(Cache(cache, prewarm).lines()) == said
 
 
 def test_measured_figures_carry_no_tilde() -> None:

@@ -10,6 +10,8 @@ from textual.pilot import Pilot
 
 from marextui.context.messages import Message
 from marextui.engine import events as ev
+from marextui.engine.economy import CacheState
+from marextui.engine.economy_switch import OFFER, OFFER_HINT
 from marextui.tui.app import MarexApp
 from tests.stubs.fake_engine import FakeEngine
 from tests.tui.scenes import compaction, make_app, short_turn, tool_turn
@@ -87,6 +89,35 @@ async def palette(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await pilot.press(*"co")
 
 
+async def prompt(engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    """A long prompt is read; the cache of the request before."""
+    engine.emit(
+        ev.CacheChanged(CacheState(2_904, 1_180, "omission of turn 1", held=True)),
+        *short_turn(1),
+        ev.MessageAppended(Message("u", "user", "And where is the port set?"), 9),
+        ev.PhaseChanged("prompt"),
+        ev.PromptProcessed(4_120, 2_904, 3_160, 4.1),
+    )
+
+
+async def offered(engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    """What a local engine could be saved, after the first answer; the draft is left alone."""
+    await pilot.press(*"my next words")
+    engine.emit(
+        ev.CacheChanged(CacheState(0, 1_412)),
+        ev.PrewarmChanged("ready", "", 96, 1_400),
+        *short_turn(1),
+        ev.Notice("info", OFFER, OFFER_HINT),
+    )
+
+
+async def loading(engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    engine.emit(
+        ev.GaugeChanged(ev.Gauge(system=812, tools=1_403, loading=True)),
+        ev.ModelLoading("Qwen2.5-Coder 1.5B", "Joining the parts", 400, 1_000),
+    )
+
+
 async def jump(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     engine.emit(*short_turn(1))
     await wait(pilot)
@@ -117,6 +148,12 @@ SCENES: list[tuple[Scene, tuple[int, int], dict[str, Any]]] = [
     (trouble, WIDE, {}),
     (palette, WIDE, {}),
     (jump, WIDE, {}),
+    (prompt, WIDE, {}),
+    (prompt, NARROW, {}),
+    (offered, WIDE, {}),
+    (offered, NARROW, {}),
+    (loading, WIDE, {}),
+    (loading, NARROW, {}),
     (turn, NARROW, {}),
     (search, NARROW, {}),
     (reading, NARROW, {}),

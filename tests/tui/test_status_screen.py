@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from marextui.engine.api import StatusReport
-from marextui.engine.economy import EconomyLine
+from marextui.engine.economy import CacheState, EconomyLine
 from marextui.engine.events import Gauge, UsageLine
 from marextui.tui.screens.status import SHOWN_TURNS, StatusScreen, status_text
 from tests.stubs.frames import control_bytes, frame
@@ -54,6 +54,10 @@ def test_all_of_m22() -> None:
 def test_why_what_saves_a_local_engine_work_is_on_or_off() -> None:
     """Issue 4, section 5: in words; what a server said in it is harmless."""
     assert "Local engine" not in status_text(REPORT)
+    assert "Last request     cache not reported" in status_text(REPORT)
+    told = status_text(replace(REPORT, cache=CacheState(900, 100, "omission of turn 2", held=False, lost="it slept")))
+    assert "90\u00a0% from the cache: 900 cached, 100 computed; Computed anew because of: omission of turn 2" in told
+    assert "The server does not hold it: it slept" in told
     line = EconomyLine("compact_continuation", "suspended", "Not with x until the next start: it said \x1b[31mno.")
     text = status_text(replace(REPORT, economy=(line,)))
     assert "Local engine\n  compact_continuation is suspended. Not with x until the next start" in text

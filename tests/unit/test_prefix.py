@@ -101,6 +101,14 @@ def test_compactions_and_undos_are_told_apart() -> None:
     assert first_break(first, BEFORE, turn_of) == "undo of compaction 1"
 
 
+def test_memory_that_a_compaction_added_to_is_put_down_to_it() -> None:
+    """M12, I7: the notes stand before the summary, and change in the same rewrite."""
+    compacted = viewed("summary-3", "summary-3-ack", "u2")
+    fed = replace(compacted, messages=(system(notes="a fact\nanother"), *compacted.messages[1:]))
+    assert first_break(BEFORE, fed, turn_of) == "compaction 3, which added to memory"
+    assert first_break(compacted, fed, turn_of) == "system text changed (memory)"
+
+
 def test_a_longer_and_a_shorter_view_break_nothing() -> None:
     """Retrying sends the same, or less: all of it is cached."""
     longer = replace(BEFORE, messages=(*BEFORE.messages, {"role": "user", "content": "x"}), ids=(*BEFORE.ids, "u9"))

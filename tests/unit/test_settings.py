@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marextui.settings import Settings, SettingsProblem, load_settings, settings_table, write_setting
+from marextui.settings import Settings, SettingsProblem, chosen_keys, load_settings, settings_table, write_setting
 from marextui.settings_schema import SCHEMA
 from marextui.settings_toml import layout
 
@@ -501,3 +501,16 @@ def test_a_terminal_that_cannot_draw_more_gets_ascii_unless_it_is_set(
     assert files.load(env=env)[0].ascii is ascii_only
     opposite = f"ascii = {'false' if ascii_only else 'true'}\n"
     assert files.load(opposite, env={k: v for k, v in env.items() if k != "MAREX_ASCII"})[0].ascii is not ascii_only
+
+
+def test_what_a_person_has_chosen_is_known_whatever_it_is(tmp_path: Path) -> None:
+    """Who has chosen is not asked again, also who chose what is the default; what is not meant for us is no choice."""
+    mine, project = tmp_path / "config.toml", tmp_path / "p" / "config.toml"
+    project.parent.mkdir()
+    assert chosen_keys(mine, project, {"OPENAI_API_KEY": "k"}) == frozenset()
+    mine.write_text('PREWARM = "off"\nnot_a_key = 1\n')
+    project.write_text("window = 4096\n")
+    found = chosen_keys(mine, project, {"COMPACT_CONTINUATION": "nonsense", "MAREX_MOUSE": "off"})
+    assert found == {"prewarm", "window", "compact_continuation", "mouse"}
+    write_setting(mine, "proj_snapshot", False)
+    assert "proj_snapshot" in chosen_keys(mine, None, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from textual.binding import BindingType
@@ -13,11 +14,12 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from marextui.engine.economy import CacheState
-from marextui.engine.events import Gauge
+from marextui.engine.events import Gauge, PrewarmChanged
 from marextui.tui.action_types import bindings_for
 from marextui.tui.glyphs import glyphs_of
 from marextui.tui.pane_actions import PANE_ACTIONS
 from marextui.tui.panes import gauge_bar
+from marextui.tui.panes.gauge_cache import Cache
 
 
 class _Body(Widget):
@@ -28,9 +30,9 @@ class _Body(Widget):
     def __init__(self, gauge: Gauge | None) -> None:
         super().__init__()
         self.gauge = gauge
-        self.cache = CacheState()
+        self.cache = Cache()
 
-    def show(self, gauge: Gauge | None, cache: CacheState) -> None:
+    def show(self, gauge: Gauge | None, cache: Cache) -> None:
         self.gauge, self.cache = gauge, cache
         self.refresh(layout=True)
 
@@ -65,7 +67,7 @@ class GaugePane(VerticalScroll, can_focus=True):
     def __init__(self, gauge: Gauge | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.gauge = gauge
-        self.cache = CacheState()
+        self.cache = Cache()
         self._body = _Body(gauge)
 
     def compose(self) -> Any:
@@ -82,6 +84,13 @@ class GaugePane(VerticalScroll, can_focus=True):
 
     def show_cache(self, cache: CacheState) -> None:
         """Draw what the server's cache did (`CacheChanged`)."""
+        self._redraw(replace(self.cache, state=cache))
+
+    def show_prewarm(self, prewarm: PrewarmChanged) -> None:
+        """Draw whether the next turn's prompt is computed (`PrewarmChanged`)."""
+        self._redraw(replace(self.cache, prewarm=prewarm))
+
+    def _redraw(self, cache: Cache) -> None:
         self.cache = cache
         self._body.show(self.gauge, cache)
 

@@ -9,10 +9,10 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from marextui.context.sanitise import one_line
-from marextui.engine.economy import CacheState
 from marextui.engine.events import Gauge
 from marextui.tui import formats
 from marextui.tui.glyphs import UNICODE, Glyphs
+from marextui.tui.panes.gauge_cache import Cache
 from marextui.tui.text import line
 
 ZONE_STYLES: dict[formats.Zone, str] = {
@@ -170,25 +170,6 @@ def _window(g: Gauge) -> str:
     return f"Window {formats.tokens(g.window)} ({one_line(g.window_source, 60)}), reserve {formats.tokens(g.reserve)}"
 
 
-def cache_lines(c: CacheState) -> list[str]:
-    """What the server's cache did for the last request, and what it holds now, a sentence each.
-
-    Nothing of what the server does not tell: a cache of which nothing is known is not an empty one.
-    """
-    lines: list[str] = []
-    if c.cached is not None or c.computed is not None:
-        total = None if c.cached is None or c.computed is None else c.cached + c.computed
-        share = "" if total is None else f"{formats.percent(c.cached or 0, total)} from the cache: "
-        lines.append(f"Last request: {share}{formats.tokens(c.cached)} cached, {formats.tokens(c.computed)} computed")
-    if c.broke:
-        lines.append(f"Computed anew because of: {one_line(c.broke, 200)}")
-    if c.held is not None:
-        lines.append(
-            "The server holds this conversation" if c.held else f"The server does not hold it: {one_line(c.lost, 200)}"
-        )
-    return lines
-
-
 def fold(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` cells, broken at blanks only: Textual would also break a number at its
     no-break space. A longer word is left for the widget to fold.
@@ -202,12 +183,12 @@ def fold(text: str, width: int) -> list[str]:
     return lines
 
 
-def body(g: Gauge, width: int, glyphs: Glyphs = UNICODE, cache: CacheState | None = None) -> Content:
+def body(g: Gauge, width: int, glyphs: Glyphs = UNICODE, cache: Cache | None = None) -> Content:
     """Everything below the title, `width` cells wide."""
-    return Content("\n").join(_body(g, max(10, width), glyphs, cache or CacheState()))
+    return Content("\n").join(_body(g, max(10, width), glyphs, cache or Cache()))
 
 
-def _body(g: Gauge, width: int, glyphs: Glyphs, cache: CacheState) -> Iterator[Content]:
+def _body(g: Gauge, width: int, glyphs: Glyphs, cache: Cache) -> Iterator[Content]:
     about = formats.about(g)
 
     def prose(text: str) -> Iterator[Content]:
@@ -225,10 +206,10 @@ def _body(g: Gauge, width: int, glyphs: Glyphs, cache: CacheState) -> Iterator[C
         yield _row(glyph, name, n, g, width, style)
     if g.budget is not None:
         yield _row(glyphs.free, "free", max(0, g.budget - g.used), g, width, "$text-secondary")
+    for text in cache.lines():
+        yield from prose(text)
     yield from prose(_system(g))
     yield from prose(_window(g))
-    for text in cache_lines(cache):
-        yield from prose(text)
 
 
 def one_row(g: Gauge, width: int, glyphs: Glyphs = UNICODE) -> Content:

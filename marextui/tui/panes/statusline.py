@@ -35,6 +35,7 @@ WORDS: dict[Phase, str] = {
     "examining": "examining the server",
     "interrupting": "stopping",
 }
+UNSTOPPABLE: frozenset[Phase] = frozenset(("idle", "starting", "loading", "interrupting"))
 
 
 class StatusLine(Static):
@@ -74,17 +75,13 @@ class StatusLine(Static):
     def _redraw(self) -> None:
         s, width = self._status, self.size.width
         dot = glyphs_of(self.app).dot
-        left = f" {WORDS.get(s.phase, s.phase)}"
-        after = ""
-        if s.phase != "idle":
-            after += f" {dot} {int(self._monotonic() - self._since)} s"
-            if s.phase not in ("starting", "loading", "interrupting"):
-                after += f" {dot} {self._key_label('app.escape')} stops"
+        took = f" {dot} {int(self._monotonic() - self._since)} s" if s.phase != "idle" else ""
+        stops = f" {dot} {self._key_label('app.escape')} stops" if s.phase not in UNSTOPPABLE else ""
+        start = f" {WORDS.get(s.phase, s.phase)}"
         if s.progress is not None:
-            left += f" {dot} {self._progress(s.progress, width - cell_len(left + after) - 5)}"
-        elif s.detail:
-            left += f" {dot} {line(s.detail, 80).plain}"
-        left += after
+            left = self._with_progress(f"{start} {dot} ", s.progress, took, stops)
+        else:
+            left = start + (f" {dot} {line(s.detail, 80).plain}" if s.detail else "") + took + stops
         model = line(s.model, 40).plain if s.model else "no model" if s.phase != "starting" else ""
         if s.model and s.local:
             model += " (local)"
@@ -94,11 +91,13 @@ class StatusLine(Static):
         gap = max(1, width - cell_len(left + right))
         self.update(Content.assemble((left, "bold"), " " * gap, (right, "$foreground-muted")))
 
-    def _progress(self, progress: PromptProcessed, room: int) -> str:
-        """The richest wording that fits in `room` cells."""
+    def _with_progress(self, start: str, progress: PromptProcessed, took: str, stops: str) -> str:
+        """The richest wording that fits; where the room is short, the time left comes before the time spent."""
         since = self._monotonic() - self._told_at
-        said = list(prompt_progress.wordings(progress, since, glyphs_of(self.app)))
-        return next((s for s in said if cell_len(s) <= room), said[-1])
+        *drawn, bare = prompt_progress.wordings(progress, since, glyphs_of(self.app))
+        said = [*(words + took for words in drawn), *drawn, bare + took, bare]
+        lines = [f"{start}{words}{stops}" for words in said]
+        return next((text for text in lines if cell_len(text) < self.size.width), lines[-1])
 
 
 class KeyBar(Static):

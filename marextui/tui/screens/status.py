@@ -7,9 +7,10 @@ from textual.content import Content
 from marextui.context.checking import Aftermath
 from marextui.context.sanitise import one_line
 from marextui.engine.api import StatusReport
+from marextui.engine.economy import CacheState
 from marextui.tui import formats
 from marextui.tui.compaction_text import fetch_line
-from marextui.tui.panes.gauge_bar import cache_lines
+from marextui.tui.panes.gauge_cache import held_now, last_request
 from marextui.tui.screens.reader import Reader
 from marextui.tui.text import plain
 
@@ -49,7 +50,7 @@ def status_text(report: StatusReport) -> str:
             f"tool outputs {formats.tokens(g.outputs)}",
         ),
         ("State", formats.gauge_word(g)),
-        ("Last request", "; ".join(cache_lines(report.cache)).removeprefix("Last request: ") or "cache not reported"),
+        ("Last request", _last_request(report.cache)),
         ("", ""),
         ("Auto-compaction", "on" if report.auto_compress else "off"),
         ("Will compact", _will(report)),
@@ -80,6 +81,11 @@ def _aftermath(a: Aftermath) -> str:
     if a.fetches is not None and a.fetches.fetches:
         facts.append(fetch_line(a.fetches))
     return f"{a.cycle}{' (undone)' if a.undone else ''}: {' · '.join(facts)}"
+
+
+def _last_request(cache: CacheState) -> str:
+    told = "; ".join((*last_request(cache), *held_now(cache)))
+    return told.removeprefix("Last request: ") or "cache not reported"
 
 
 def _history(report: StatusReport) -> str:
