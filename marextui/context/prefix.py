@@ -21,6 +21,8 @@ RENDERING = ("chat_template_kwargs", *PREFIX_FIELDS)
 SERVER_FORGOT = "the server forgot"
 """The request went on exactly with the one before, and the server computed it all the same."""
 
+OTHER_CONVERSATION = "another conversation was asked in between"
+
 FORGOT_BELOW = 0.5
 """Share of the earlier prompt that has to come from the cache again: templates may render its end anew, never half."""
 
@@ -54,12 +56,15 @@ TurnOf = Callable[[str], int]
 """The turn of a message by its id, 0 for none."""
 
 
-def why_computed(before: Given, after: Prompt, cached: int | None, turn_of: TurnOf) -> str:
+def why_computed(before: Given, after: Prompt, cached: int | None, turn_of: TurnOf, *, total: int | None = None) -> str:
     """Why the server had to compute anew what it had computed for `before`, as part of a sentence; "" when it had not.
 
-    `cached` is in tokens, None when the server does not say: then only what we sent otherwise can be named.
+    `cached` tokens of `total` came from the cache; None when the server does not say: then only what we sent otherwise
+    can be named. Another conversation in between is none where its own prompt was kept or brought back.
     """
     words = first_break(before.prompt, after, turn_of)
+    if words == OTHER_CONVERSATION and cached is not None and total and cached >= FORGOT_BELOW * total:
+        return ""
     if words or cached is None or before.tokens is None or cached >= FORGOT_BELOW * before.tokens:
         return words
     return before.since or SERVER_FORGOT
@@ -85,7 +90,7 @@ def first_break(before: Prompt, after: Prompt, turn_of: TurnOf) -> str:
     for place, (old_id, old, new_id, new) in enumerate(sent):
         if old != new:
             if before.conversation != after.conversation:
-                return "another conversation was asked in between"
+                return OTHER_CONVERSATION
             if old_id != new_id:
                 return _other(before, after, old_id, new_id, turn_of)
             return _changed(old, new, place, turn_of(old_id))

@@ -33,13 +33,13 @@ class CacheWatch:
         if connection is None:
             return
         usage = usage or Usage()
-        broke = self._broke(connection, usage.cache_read, turn_of)
+        broke = self._broke(connection, usage, turn_of)
         self._set(replace(self.state, cached=usage.cache_read, computed=usage.computed, broke=broke))
         if broke == SERVER_FORGOT and connection.choice.local:
             self._warn(connection)
 
-    def _broke(self, connection: Connection, cached: int | None, turn_of: TurnOf) -> str:
-        slots, earlier = connection.slots, self._given
+    def _broke(self, connection: Connection, usage: Usage, turn_of: TurnOf) -> str:
+        slots, earlier, cached = connection.slots, self._given, usage.cache_read
         step, before, self._given = slots.last_step, slots.before, slots.given
         anew = before is None and earlier is not None
         if anew and earlier is not None:
@@ -50,7 +50,7 @@ class CacheWatch:
         if anew and cached is not None and cached >= FORGOT_BELOW * (tokens or 0):
             return ""  # a server that was left and came back to has kept it
         given = Given(prompt_of(before.departure, before.request), tokens, before.since)
-        why = why_computed(given, prompt_of(step.departure, step.request), cached, turn_of)
+        why = why_computed(given, prompt_of(step.departure, step.request), cached, turn_of, total=usage.inp)
         return "" if why == SERVER_FORGOT and not connection.choice.local else why
 
     def _warn(self, connection: Connection) -> None:

@@ -197,10 +197,10 @@ async def test_a_server_that_forgets_is_told_of_once(server: OneSlot, tmp_path: 
 
 async def test_two_conversations_on_one_slot_name_each_other(server: OneSlot, tmp_path: Path) -> None:
     async with live_engine(settings(server), prepared(tmp_path / "p")) as live:
-        await live.ask("Question 1?")
+        await live.ask("Question 1? " * 2_000)
         first = live.engine.session.id
         await live.engine.open_conversation(None)
-        await live.ask("Something else?")
+        await live.ask("Something else? " * 2_000)
         await live.engine.open_conversation(first)
         await live.ask("Question 2?")
         await live.ask("Question 3?")

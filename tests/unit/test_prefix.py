@@ -142,6 +142,13 @@ def test_a_server_that_has_forgotten_is_blamed_only_by_its_own_count(
     assert why_computed(given, BEFORE, cached, turn_of) == why
 
 
+@pytest.mark.parametrize(("cached", "named"), [(None, True), (100, True), (600, False)])
+def test_a_conversation_whose_own_prompt_was_brought_back_lost_nothing(cached: int | None, named: bool) -> None:
+    """Section 7: warm resume, a second slot, or the server's own memory for prompts."""
+    other = Given(replace(viewed("x1"), conversation="d"), 900)
+    assert bool(why_computed(other, BEFORE, cached, turn_of, total=1_000)) == named
+
+
 def test_what_we_sent_otherwise_comes_before_what_may_have_happened() -> None:
     given = Given(BEFORE, 1_000, "a verification was sent in between")
     assert why_computed(given, CAUSES["omission of turn 12"], 0, turn_of) == "omission of turn 12"
