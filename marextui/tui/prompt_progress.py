@@ -52,4 +52,5 @@ def wordings(p: PromptProcessed, since: float, glyphs: Glyphs) -> Iterator[str]:
     cached = f"{formats.tokens(p.cached, compact=True)} cached"
     yield f"{bar(p, BARS[1], glyphs)} {short}, {cached} {glyphs.dot} {time}"
     yield f"{bar(p, BARS[2], glyphs)} {short}, {cached} {glyphs.dot} {time}"
+    yield f"{bar(p, BARS[2], glyphs)} {short} {glyphs.dot} {time}"
     yield f"{short} {glyphs.dot} {time}"
