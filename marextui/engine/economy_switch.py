@@ -45,7 +45,7 @@ class EconomySwitch:
         state, policy = self.state, self.state.policy
         self._offered = True
         if not on:
-            await self.prewarm.stop("it was switched off")
+            await self.prewarm.stop()
         ahead = policy.prewarm if on and policy.prewarm != "off" else "on" if on else "off"
         state.policy = replace(policy, compact_continuation=on, prewarm=ahead, proj_snapshot=on)
         going_on = state.compactor.summariser.continuation
