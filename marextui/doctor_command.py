@@ -16,6 +16,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from marextui import paths
 from marextui.context.doctor_chart import Chart
@@ -48,7 +49,10 @@ class _WrongUse(Exception):
 def doctor_main(arguments: Sequence[str]) -> int:
     """Run the command; returns the exit code."""
     options = _parser().parse_args(arguments)
-    settings, _ = load_settings(paths.config_file(), None, os.environ)
+    project = paths.project_marex(paths.project_root(Path.cwd()))
+    settings, problems = load_settings(paths.config_file(), project / "config.toml", os.environ)
+    for wrong in problems:
+        _say(f"marextui: {wrong.where}: {wrong.message}")
     if options.model:
         settings = replace(settings, model=options.model)
     try:
@@ -100,9 +104,7 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
         stopped = True
     finally:
         _progress("")
-    chart = visit.chart
-    if chart is None:
-        return EXIT_STOPPED
+    chart = visit.chart or Chart(url="", local=address.local, label=address.shown, ended="it was stopped")
     advised = visit.advice(settings)
     if options.json:
         print(json.dumps(as_json(chart, advised, visit.limit), indent=1))

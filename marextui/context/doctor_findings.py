@@ -329,7 +329,7 @@ def advice(chart: Chart, current: Mapping[str, object], *, connect: bool) -> tup
         wanted.append(("base_url", chart.url, "this server"))
         if len(chart.model) <= LONGEST_NAME and not chart.model.lower().endswith(".gguf"):
             wanted.append(("model", chart.model, "the model that was examined"))
-    if chart.local:
+    if chart.local and not (chart.ended and kept(chart, "continuation") is None):  # not reached is no reason
         wanted += _economy(chart)
     return tuple(Advice(key, value, why, current.get(key) == value) for key, value, why in wanted)
 

@@ -119,7 +119,8 @@ class Script:
     def tool(self, choice: str) -> Asked:
         """A question for the tool, with `choice` "auto" or "none"."""
         question = "What is the weather in Paris now? Use the tool."
-        return Asked(f"tool_{choice}", (_SYSTEM, _message("user", question)), 48, tool_choice=choice)
+        tries = 2 if choice == "auto" else 1
+        return Asked(f"tool_{choice}", (_SYSTEM, _message("user", question)), 48, tool_choice=choice, tries=tries)
 
     def stream(self) -> Asked:
         """A streamed reply, with fields that not every server takes."""

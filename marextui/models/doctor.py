@@ -212,6 +212,9 @@ class Doctor:
         progress("offering a tool")
         refusal, offered = await self._try(self._script.tool("auto"), calm)
         chart.tool_use = _tool_use(refusal, offered)
+        if "tool_choice" in self._sender.refused:
+            chart.tool_none = "refused"
+            return
         progress("offering a tool that may not be called")
         refusal, forbidden = await self._try(self._script.tool("none"), calm)
         chart.tool_none = _tool_use(refusal, forbidden)

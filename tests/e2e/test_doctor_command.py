@@ -240,6 +240,13 @@ async def test_ctrl_c_ends_it_with_what_is_known(server: FakeServer, tmp_path: P
     assert "✓ two users in a row" in out.decode()
 
 
+async def test_wrong_settings_are_told(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
+    paths.config_file().parent.mkdir(parents=True)
+    paths.config_file().write_text("compact_at = 7\n")
+    assert await run(server.url) == 0
+    assert "config.toml:1" in capsys.readouterr().err
+
+
 async def test_a_reader_that_has_seen_enough(server: FakeServer, tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_shell(
         f"{sys.executable} -m marextui doctor {server.url} | head -1", stdout=PIPE, stderr=PIPE, cwd=tmp_path

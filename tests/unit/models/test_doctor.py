@@ -202,6 +202,27 @@ async def test_what_is_measured(server: FakeServer) -> None:
     assert computed["prewarmed"] < 150
 
 
+@pytest.mark.parametrize("name", ["chat_template_kwargs", "tool_choice"])
+async def test_refused_fields_are_no_refusal_of_tools(server: FakeServer, name: str) -> None:
+    """A tool is called all the same; without tool_choice nothing forbids it, so that is not tried."""
+    llama_cpp(server).refuses = (name,)
+    chart = await examine(server)
+    assert chart.tool_use == "called"
+    assert chart.tool_none == ("refused" if name == "tool_choice" else "not called")
+    assert sum(name in r.json() for r in server.chats) == 1
+
+
+async def test_a_list_of_models_without_end(server: FakeServer) -> None:
+    """The first one is taken, few are kept."""
+    llama_cpp(server)
+    many = [{"id": f"\x1b[31mmodel {n}"} for n in range(50_000)]
+    server.routes["/v1/models"] = json_reply({"object": "list", "data": many})
+    chart = await examine(server)
+    assert chart.models == 2000
+    assert chart.model == "\x1b[31mmodel 0"
+    assert server.chats[0].json()["model"] == chart.model
+
+
 @pytest.mark.parametrize("name", ["return_progress", "stream_options"])
 async def test_refused_fields_are_left_out(server: FakeServer, name: str) -> None:
     behaviour = llama_cpp(server)
