@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import shutil
@@ -65,9 +64,12 @@ def doctor_main(arguments: Sequence[str]) -> int:
         return _nobody(options, one_line(told, 1000))
     except KeyboardInterrupt:
         return EXIT_STOPPED
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_USABLE
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered would fail again
+        if isinstance(problem, BrokenPipeError):  # the reader has seen enough: that is how pipes end
+            return EXIT_USABLE
+        _say(f"marextui doctor: the report could not be written: {problem.strerror or problem}.")
+        return EXIT_NOT_USABLE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -107,7 +109,7 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
     chart = visit.chart or Chart(url="", local=address.local, label=address.shown, ended="it was stopped")
     advised = visit.advice(settings)
     if options.json:
-        print(json.dumps(as_json(chart, advised, visit.limit), indent=1))
+        print(json.dumps(as_json(chart, advised, visit.limit), indent=1), flush=True)
     else:
         _print([Line(""), *report(chart, advised, config=str(paths.config_file()), width=width)], settings)
     return EXIT_STOPPED if stopped else EXIT_USABLE if chart.usable else EXIT_NOT_USABLE
@@ -180,8 +182,7 @@ def _print(lines: Sequence[Line], settings: Settings, *, to_json: bool = False) 
     for line in lines:
         text = line.text.translate(_PLAIN).encode("ascii", "replace").decode() if plain else line.text
         print(_coloured(text, line) if coloured else text, file=out)
-    with contextlib.suppress(OSError):
-        out.flush()
+    out.flush()
 
 
 def _coloured(text: str, line: Line) -> str:

@@ -247,14 +247,28 @@ async def test_wrong_settings_are_told(server: FakeServer, capsys: pytest.Captur
     assert "config.toml:1" in capsys.readouterr().err
 
 
-async def test_a_reader_that_has_seen_enough(server: FakeServer, tmp_path: Path) -> None:
-    process = await asyncio.create_subprocess_shell(
-        f"{sys.executable} -m marextui doctor {server.url} | head -1", stdout=PIPE, stderr=PIPE, cwd=tmp_path
-    )
-    out, err = await process.communicate()
-    assert out.startswith(b"Sends ")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+async def test_a_reader_that_has_seen_enough(server: FakeServer, tmp_path: Path, more: tuple[str, ...]) -> None:
+    """Its end of the pipe is closed before the first line: no complaint, as pipes end."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "marextui", "doctor", server.url, *more]
+    process = await asyncio.create_subprocess_exec(*command, stdout=writing, stderr=PIPE, cwd=tmp_path)
+    os.close(writing)
+    _, err = await process.communicate()
+    assert process.returncode == 0
     assert b"Traceback" not in err
     assert b"Exception" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+async def test_a_disk_that_is_full(server: FakeServer, tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: ASYNC230 - opening a device does not wait
+        command = [sys.executable, "-m", "marextui", "doctor", server.url]
+        process = await asyncio.create_subprocess_exec(*command, stdout=full, stderr=PIPE, cwd=tmp_path)
+        _, err = await process.communicate()
+    assert process.returncode == 1
+    assert err.decode() == "marextui doctor: the report could not be written: No space left on device.\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
