@@ -134,7 +134,9 @@ class Prewarmer:
         if flight is None or request is flight.request:
             return
         if not flight.over.is_set() and request.kind == "main" and _goes_on(request, flight.request):
+            self.state.bus.enter("connecting", "its prompt is being computed already")
             await _within(FOLLOW_WAIT, flight)
+            self.state.bus.enter("connecting")
         await self._end_flight()
         if self.now.state != "idle":
             self._tell("idle", "a request was sent since")

@@ -591,6 +591,7 @@ async def test_a_turn_that_goes_on_from_it_lets_it_finish(warms: Warms) -> None:
     await departing(warm, mark)
     assert warm.chat.kinds == ["main", "prewarm"]
     assert (warm.chat.at_work, warm.chat.closed) == (1, 1)
+    assert warm.rig.of(PhaseChanged)[-1] == PhaseChanged("connecting", "its prompt is being computed already")
     hold.go.set()
     await warm.until("idle", mark)
     assert [e.state for e in warm.rig.events[mark:] if isinstance(e, PrewarmChanged)] == ["ready", "idle"]
