@@ -6,7 +6,6 @@ import asyncio
 import datetime
 import logging
 from collections.abc import AsyncIterator, Callable
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,9 @@ import pytest
 
 from marextui.context.budget import Window
 from marextui.context.entries import encode
+from marextui.context.memory import MemoryEntry
 from marextui.context.messages import canonical_json
+from marextui.context.refills import RefillWatch
 from marextui.engine import prewarm as prewarming
 from marextui.engine.events import (
     CompactionFinished,
@@ -25,7 +26,7 @@ from marextui.engine.events import (
     PrewarmChanged,
     TurnFinished,
 )
-from marextui.engine.state import Policy
+from marextui.engine.state import EngineState, Policy
 from marextui.models.slots import SlotFacts
 from marextui.models.types import Accepted, ChatRequest, Finished, ModelError, TextChunk, Usage
 from tests.stubs.engine_rig import ManualClock, Rig, texts
@@ -216,17 +217,17 @@ async def test_a_page_written_meanwhile_changes_what_is_computed(warms: Warms) -
 
 @pytest.mark.parametrize("pages", [1, 60])
 async def test_what_the_project_copy_will_do_is_foreseen(warms: Warms, pages: int) -> None:
-    """L34: an update stands at the head of the next message and is not sent ahead, since it is dated; where it would be
-    too long, the new copy that is taken instead is."""
-    warm = await warms(say("One."), say("Two."), policy=Policy(proj_snapshot=True))
-    await warm.ask("Why?")
-    mark = len(warm.rig.events)
+    """L32, L34: an update stands at the head of the next message and is not sent ahead, since it is dated; where it
+    would be too long, the new copy that is taken instead is."""
+    hold = Hold()
+    warm = await warms([Accepted(), hold, *say("One.")[1:]], say("Two."), policy=Policy(proj_snapshot=True))
+    warm.rig.engine.submit("Write pages.")
+    await hold.reached.wait()
     for n in range(pages):
         await page(warm.rig, f"page-number-{n}")
-    await warm.rig.engine.reload_memory()
-    if pages > 1:
-        assert (await warm.settled(mark)).state == "ready"
-    ahead = warm.chat.prewarms[-1]
+    hold.go.set()
+    assert (await warm.settled()).state == "ready"
+    [ahead] = warm.chat.prewarms
     assert dict(ahead.messages[-1]) == {"role": "user", "content": "."}
     await warm.rig.ask("And then?")
     turn = warm.chat.turns[1]
@@ -251,17 +252,18 @@ async def test_what_the_next_turn_puts_aside_is_put_aside_in_it(warms: Warms) ->
     assert chat.requests[-2].messages[:-1] == ahead.messages[:-1]
 
 
-async def test_rules_that_changed_meanwhile_are_in_it(warms: Warms) -> None:
+async def test_notes_that_came_meanwhile_are_in_it(warms: Warms) -> None:
     """L33, L34: what a turn starts with is what is on disk then."""
+    about = MemoryEntry("2023-11-14T22:13:20Z", "c-9", 1, ("port 8080 is taken",))
     hold = Hold()
     warm = await warms([Accepted(), hold, *say("Done.")[1:]], say("So."))
-    warm.rig.engine.submit("Write the rules.")
+    warm.rig.engine.submit("Take notes.")
     await hold.reached.wait()
-    (warm.rig.folder / "project" / "MAREX.md").write_text("Be brief.\n")
+    await warm.rig.memory.feed(about)
     hold.go.set()
     await warm.settled()
     [ahead] = warm.chat.prewarms
-    assert "Be brief." in ahead.messages[0]["content"]
+    assert "port 8080 is taken" in ahead.messages[0]["content"]
     await warm.rig.ask("And then?")
     assert warm.chat.turns[1].messages[:-1] == ahead.messages[:-1]
 
@@ -278,7 +280,6 @@ async def test_it_changes_nothing_of_the_conversation(warms: Warms, snapshot: bo
     state = rig.engine.state
     seen = [encode(r.entry) for r in await rig.records()], rig.history(), state.reading(), state.usage.lines()
     memory = state.compactor.attempts, state.meter.ledger.factor, state.learned
-    refills, project = deepcopy(rig.engine.session.refills), state.project.carrier
     rig.hub.connection.facts = ONE
     warm.chat.warm[0].insert(0, hold)
     rig.engine.begin_phase("next")
@@ -293,7 +294,10 @@ async def test_it_changes_nothing_of_the_conversation(warms: Warms, snapshot: bo
     assert records[: len(seen[0])] == seen[0]
     assert (rig.history(), state.reading(), state.usage.lines()) == seen[1:]
     assert (state.compactor.attempts, state.meter.ledger.factor, state.learned) == memory
-    assert (rig.engine.session.refills, state.project.carrier) == (refills, project)
+    refills = RefillWatch()
+    for record in await rig.records():
+        refills.take(record.entry)
+    assert (rig.engine.session.refills, state.project.carrier) == (refills, "")
     assert all(m.text != "." for m in rig.engine.session.conversation.messages)
 
 
@@ -865,9 +869,17 @@ async def test_with_on_a_change_of_conversation_prewarms_nothing(warms: Warms) -
     assert warm.states[-1] == "idle"
 
 
-async def test_a_conversation_left_in_the_middle_of_a_turn_is_not_prewarmed(warms: Warms) -> None:
-    """L47: leaving ends the turn, and what its end would bring about is for nobody."""
+async def test_a_conversation_left_in_the_middle_of_a_turn_is_not_prewarmed(
+    warms: Warms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """L47: leaving ends the turn, and what its end would bring about is for nobody; however long leaving takes."""
     hold = Hold()
+
+    async def slowly(_: EngineState) -> None:
+        for _ in range(20):
+            await quiet(warm.rig)
+
+    monkeypatch.setattr(EngineState, "leave_slot", slowly)
     warm = await warms([Accepted(), TextChunk("Half an"), hold], mode="full")
     warm.rig.engine.submit("Why?")
     await hold.reached.wait()
