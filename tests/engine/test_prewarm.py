@@ -253,16 +253,15 @@ async def test_what_the_next_turn_puts_aside_is_put_aside_in_it(warms: Warms) ->
 
 
 async def test_notes_that_came_meanwhile_are_in_it(warms: Warms) -> None:
-    """L33, L34: what a turn starts with is what is on disk then."""
-    about = MemoryEntry("2023-11-14T22:13:20Z", "c-9", 1, ("port 8080 is taken",))
-    hold = Hold()
-    warm = await warms([Accepted(), hold, *say("Done.")[1:]], say("So."))
-    warm.rig.engine.submit("Take notes.")
-    await hold.reached.wait()
-    await warm.rig.memory.feed(about)
-    hold.go.set()
-    await warm.settled()
-    [ahead] = warm.chat.prewarms
+    """L33, L34: what a turn starts with is what is on disk then, whoever wrote it."""
+    warm = await warms(say("One."), say("Two."))
+    await warm.ask("Why?")
+    await warm.rig.memory.feed(MemoryEntry("2023-11-14T22:13:20Z", "c-9", 1, ("port 8080 is taken",)))
+    mark = len(warm.rig.events)
+    warm.rig.engine.begin_phase("two")
+    await warm.until("warming", mark)
+    await warm.settled(mark)
+    ahead = warm.chat.prewarms[-1]
     assert "port 8080 is taken" in ahead.messages[0]["content"]
     await warm.rig.ask("And then?")
     assert warm.chat.turns[1].messages[:-1] == ahead.messages[:-1]
