@@ -19,6 +19,7 @@ from pathlib import Path
 
 from marextui import paths
 from marextui.context.doctor_chart import Chart
+from marextui.context.doctor_findings import Advice
 from marextui.context.doctor_report import Line, Tone, as_json, report, statement
 from marextui.context.doctor_requests import Bound
 from marextui.context.sanitise import one_line
@@ -32,7 +33,7 @@ from marextui.engine.doctor import (
     address_of,
     find_address,
 )
-from marextui.settings import Settings, load_settings
+from marextui.settings import Settings, load_settings, write_setting
 
 EXIT_USABLE, EXIT_NOT_USABLE, EXIT_USAGE, EXIT_STOPPED = 0, 1, 2, 130
 WIDEST = 110
@@ -84,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--embedded", action="store_true", help="examine the embedded model")
     parser.add_argument("--api-key-env", metavar="NAME", help="the environment variable that holds the server's key")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--save", action="store_true", help="write the settings it recommends into your settings file")
     parser.add_argument("--yes", action="store_true", help="send it to a server on the internet without asking")
     parser.add_argument(
         "--timeout", metavar="S", type=float, default=REQUEST_TIMEOUT, help="seconds for one request (default 120)"
@@ -112,6 +114,8 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
         print(json.dumps(as_json(chart, advised, visit.limit), indent=1), flush=True)
     else:
         _print([Line(""), *report(chart, advised, config=str(paths.config_file()), width=width)], settings)
+    if options.save and not stopped:
+        _save(advised)
     return EXIT_STOPPED if stopped else EXIT_USABLE if chart.usable else EXIT_NOT_USABLE
 
 
@@ -140,6 +144,18 @@ def _address(options: argparse.Namespace, settings: Settings) -> Address:
     if options.embedded and not options.model:
         settings = replace(settings, model="embedded")
     return asyncio.run(find_address(settings, build_hub(settings, os.environ), api_key=api_key))
+
+
+def _save(advised: Sequence[Advice]) -> None:
+    """Write what is not set already; comments and other settings of the file stay as they are."""
+    new = [a for a in advised if not a.set_already]
+    try:
+        for a in new:
+            write_setting(paths.config_file(), a.key, a.value)
+    except (OSError, ValueError) as problem:
+        told = problem.strerror if isinstance(problem, OSError) else ""
+        raise _WrongUse(f"the settings could not be written: {told or problem}") from problem
+    _say(f"{len(new)} settings written to {paths.config_file()}." if new else "There is nothing to write.")
 
 
 def _ask_consent() -> None:

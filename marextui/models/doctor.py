@@ -301,7 +301,10 @@ class Doctor:
             raise _GaveUp from error
 
     def _hopeless(self, error: ModelError) -> _GaveUp:
-        self.chart.problem = f"{error.message} {error.hint}".strip()
+        hint = error.hint
+        if error.kind == "auth" and not self._patient.api_key:
+            hint = "No key was sent: marextui doctor takes the name of the variable that holds it, --api-key-env NAME."
+        self.chart.problem = f"{error.message} {hint}".strip()
         return _GaveUp()
 
     def _count(self, answer: Answer) -> None:

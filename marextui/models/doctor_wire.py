@@ -118,7 +118,7 @@ class Sender:
             raise ModelError(
                 "network",
                 f"{self._shown} did not finish an answer of {asked.answer} tokens in {self._timeout:g} seconds.",
-                hint="A slow machine needs --timeout with more seconds.",
+                hint="On a slow machine: marextui doctor --timeout SECONDS.",
             ) from None
         except httpx.RequestError as error:
             raise network_error(error, self._shown, silence=self._timeout, answering=answering) from error

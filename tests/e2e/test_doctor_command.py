@@ -18,7 +18,8 @@ from marextui import paths
 from marextui.cli import main
 from marextui.engine import doctor
 from marextui.models import discovery, hub
-from marextui.settings import write_setting
+from marextui.models import doctor as models_doctor
+from marextui.settings import load_settings, write_setting
 from tests.stubs.examined import llama_cpp, plain
 from tests.stubs.fake_server import FakeServer, Gate, Reply, delta, json_reply
 from tests.stubs.terminal import ENTER, Terminal
@@ -35,7 +36,8 @@ async def server() -> AsyncIterator[FakeServer]:
 
 @pytest.fixture(autouse=True)
 def nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a server of this machine nor an installed engine is found unless the test says so."""
+    """Neither a server of this machine nor an installed engine is found unless the test says so; nobody waits."""
+    monkeypatch.setattr(models_doctor, "FREE_AFTER", 0.0)
     monkeypatch.setattr(hub, "engine_installed", lambda: False)
 
     async def silent(ports: object) -> list[discovery.Found]:
@@ -238,6 +240,32 @@ async def test_ctrl_c_ends_it_with_what_is_known(server: FakeServer, tmp_path: P
     assert b"Traceback" not in err
     assert "Not everything was looked at: it was stopped" in out.decode()
     assert "✓ two users in a row" in out.decode()
+
+
+async def test_the_settings_can_be_written(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only what is not set already, and nothing without being asked; comments stay."""
+    llama_cpp(server)
+    file = paths.config_file()
+    await run(server.url)
+    assert not file.exists()
+    file.parent.mkdir(parents=True)
+    file.write_text("# mine\nproj_snapshot = true\n")
+    assert await run(server.url, "--save", "--json") == 0
+    assert "4 settings written" in capsys.readouterr().err
+    text = file.read_text()
+    assert text.startswith("# mine\nproj_snapshot = true\n")
+    settings, problems = load_settings(file, None, {})
+    assert problems == ()
+    assert (settings.base_url, settings.model) == (server.base_url, "qwen-7b")
+    assert (settings.compact_continuation, settings.prewarm) == (True, "on")
+
+
+async def test_settings_that_cannot_be_written(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
+    llama_cpp(server)
+    paths.config_file().parent.mkdir(parents=True)
+    paths.config_file().write_text("not toml\n")
+    assert await run(server.url, "--save") == 2
+    assert "could not be written" in capsys.readouterr().err
 
 
 async def test_wrong_settings_are_told(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:

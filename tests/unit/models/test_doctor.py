@@ -372,6 +372,12 @@ async def test_no_answer_to_the_first_question(server: FakeServer, reply: Reply,
     assert findings(chart) == ()
 
 
+@pytest.mark.parametrize(("key", "hint"), [("", "--api-key-env"), (SECRET, "Check the key")])
+async def test_a_server_that_wants_a_key(server: FakeServer, key: str, hint: str) -> None:
+    server.routes["/v1/models"] = error_reply(401, "who are you?")
+    assert hint in (await examine(server, api_key=key)).problem
+
+
 async def test_an_answer_that_does_not_come(server: FakeServer) -> None:
     """A slow drip has an end: the request's time is limited as a whole, not only its silences."""
     llama_cpp(server)
