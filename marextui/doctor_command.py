@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 from marextui import paths
 from marextui.context.doctor_chart import Chart
@@ -46,6 +47,10 @@ class _WrongUse(Exception):
     """One clear line, exit 2."""
 
 
+class _Unwritable(Exception):
+    """Standard output takes no more; "" when its reader has seen enough: that is how pipes end."""
+
+
 def doctor_main(arguments: Sequence[str]) -> int:
     """Run the command; returns the exit code."""
     options = _parser().parse_args(arguments)
@@ -60,16 +65,15 @@ def doctor_main(arguments: Sequence[str]) -> int:
     except _WrongUse as problem:
         _say(f"marextui doctor: {problem}")
         return EXIT_USAGE
-    except (ModelError, NothingToExamine) as problem:
-        told = f"{problem.message} {problem.hint}" if isinstance(problem, ModelError) else str(problem)
-        return _nobody(options, one_line(told, 1000))
     except KeyboardInterrupt:
         return EXIT_STOPPED
-    except OSError as problem:
+    except _Unwritable as problem:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered would fail again
-        if isinstance(problem, BrokenPipeError):  # the reader has seen enough: that is how pipes end
-            return EXIT_USABLE
-        _say(f"marextui doctor: the report could not be written: {problem.strerror or problem}.")
+        if str(problem):
+            _say(f"marextui doctor: the report could not be written: {problem}.")
+        return EXIT_NOT_USABLE if str(problem) else EXIT_USABLE
+    except OSError as problem:
+        _say(f"marextui doctor: {problem.filename or 'this machine'}: {problem.strerror or problem}")
         return EXIT_NOT_USABLE
 
 
@@ -94,6 +98,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _doctor(options: argparse.Namespace, settings: Settings) -> int:
+    """Raises `_WrongUse`, `_Unwritable`."""
+    try:
+        return _visit(options, settings)
+    except (ModelError, NothingToExamine) as problem:
+        told = f"{problem.message} {problem.hint}" if isinstance(problem, ModelError) else str(problem)
+        return _nobody(options, one_line(told, 1000))
+
+
+def _visit(options: argparse.Namespace, settings: Settings) -> int:
     address = _address(options, settings)
     visit = Visit(address, build_hub(settings, os.environ), timeout=options.timeout)
     width = min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
@@ -111,7 +124,7 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
     chart = visit.chart or Chart(url="", local=address.local, label=address.shown, ended="it was stopped")
     advised = visit.advice(settings)
     if options.json:
-        print(json.dumps(as_json(chart, advised, visit.limit), indent=1), flush=True)
+        _write(sys.stdout, json.dumps(as_json(chart, advised, visit.limit), indent=1))
     else:
         _print([Line(""), *report(chart, advised, config=str(paths.config_file()), width=width)], settings)
     if options.save and not stopped:
@@ -170,7 +183,8 @@ def _ask_consent() -> None:
 def _nobody(options: argparse.Namespace, told: str) -> int:
     """There is no server to examine, or our own engine does not start."""
     if options.json:
-        print(json.dumps(as_json(Chart(url=options.url or "", local=True, problem=told), (), Bound(0, 0, 0)), indent=1))
+        found = Chart(url=options.url or "", local=True, problem=told)
+        _write(sys.stdout, json.dumps(as_json(found, (), Bound(0, 0, 0)), indent=1))
     _say(f"marextui doctor: {told}")
     return EXIT_NOT_USABLE
 
@@ -195,10 +209,19 @@ def _print(lines: Sequence[Line], settings: Settings, *, to_json: bool = False) 
     coloured = out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     encoding = (getattr(out, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
     plain = settings.ascii or not encoding.startswith("utf")
+    shown = []
     for line in lines:
         text = line.text.translate(_PLAIN).encode("ascii", "replace").decode() if plain else line.text
-        print(_coloured(text, line) if coloured else text, file=out)
-    out.flush()
+        shown.append(_coloured(text, line) if coloured else text)
+    _write(out, "\n".join(shown))
+
+
+def _write(out: TextIO | None, text: str) -> None:
+    """Raises `_Unwritable`."""
+    try:
+        print(text, file=out, flush=True)
+    except OSError as problem:
+        raise _Unwritable("" if isinstance(problem, BrokenPipeError) else problem.strerror or problem) from problem
 
 
 def _coloured(text: str, line: Line) -> str:

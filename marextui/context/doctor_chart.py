@@ -45,6 +45,8 @@ class Chart:
     tools_told: bool | None = None
     """What the server says of its template; what the model did is `tool_use`."""
     tool_use: ToolUse | None = None
+    tools_said: str = ""
+    """Why they were refused, in the server's words."""
     tool_none: ToolUse | None = None
     """With `tool_choice` "none"; "not called" is as it should be."""
     tools_kept: bool | None = None
@@ -58,6 +60,8 @@ class Chart:
     cached_told: bool | None = None
     progress: bool | None = None
     timings: bool | None = None
+    speed: float | None = None
+    """Prompt tokens a second, by the server's own timings of one prompt."""
     cancels: bool | None = None
     cancel_words: str = ""
     """How that was seen, as part of a sentence."""

@@ -156,6 +156,8 @@ def _tools(chart: Chart) -> Finding:
     if use in {"not called", "thinking"} and chart.tools_told is not None:
         words += "; its template knows tools" if chart.tools_told else "; its template knows no tools"
         verdict = verdict if chart.tools_told else "no"
+    if use == "refused" and chart.tools_said:
+        words = chart.tools_said
     meaning = "Files cannot be read or changed by this model: it is for chatting." if verdict == "no" else ""
     if use == "as text":
         meaning = "Calls written as text are not carried out; a chat template that knows the model's calls helps."
@@ -245,6 +247,8 @@ def _progress(chart: Chart) -> Finding:
 
 def _timings(chart: Chart) -> Finding:
     words = "told" if chart.timings else "not told" if chart.timings is False else "not asked"
+    if chart.timings and chart.speed:
+        words = f"told: it computes {grouped(round(chart.speed))} prompt tokens a second"
     return Finding("timings", "timings", _verdict(chart.timings), words)
 
 

@@ -29,8 +29,8 @@ FREE_AFTER = 1.5
 """Seconds after hanging up until a server is asked whether its slot is free: asked sooner, or all the time, it would
 not notice that nobody listens (trap 5 of the local engine)."""
 _FREE_AGAIN = 2.5
-LONGEST = 900.0
-"""Seconds for a whole examination, however slowly the server drips."""
+LONGEST = 8
+"""Limits of one request that a whole examination may take, however slowly the server drips."""
 _STRANGE_NAME = "/"
 """No file can be called that, so nothing is saved; but a server without a save path refuses earlier, and says so."""
 
@@ -79,16 +79,16 @@ class Doctor:
 
     async def examine(self, progress: Progress) -> Chart:
         """Ask everything there is to ask; `progress` hears what is asked now."""
-        chart = self.chart
+        chart, longest = self.chart, LONGEST * self._timeout
         try:
-            async with asyncio.timeout(LONGEST):
+            async with asyncio.timeout(longest):
                 await self._ask_everything(progress)
         except _GaveUp:
             pass
         except OverBound:
             chart.ended = "the rest would have sent more than was stated"
         except TimeoutError:
-            chart.ended = f"it took more than {LONGEST / 60:.0f} minutes"
+            chart.ended = f"it took more than {longest:g} seconds"
         except asyncio.CancelledError:
             chart.ended = "it was stopped"
             raise
@@ -212,6 +212,7 @@ class Doctor:
         progress("offering a tool")
         refusal, offered = await self._try(self._script.tool("auto"), calm)
         chart.tool_use = _tool_use(refusal, offered)
+        chart.tools_said = refusal.message if refusal is not None else ""
         if "tool_choice" in self._sender.refused:
             chart.tool_none = "refused"
             return
@@ -229,6 +230,7 @@ class Doctor:
         opening = await self._timed(script.opening())
         if opening is None:
             return
+        self.chart.speed = opening.timings.get("prompt_per_second")
         progress("asking for a summary by going on with it")
         summary = await self._timed(script.continuation(opening.text))
         progress("asking for a summary by a request of its own")

@@ -160,6 +160,14 @@ def test_what_is_set_already_is_said() -> None:
     }
 
 
+def test_the_speed_is_told_with_the_timings() -> None:
+    def words(speed: float | None) -> str:
+        return next(f.words for f in findings(chart(speed=speed)) if f.id == "timings")
+
+    assert words(1234.4) == "told: it computes 1 234 prompt tokens a second"
+    assert words(None) == "told"
+
+
 def test_a_cache_is_judged_by_time_where_tokens_are_not_told() -> None:
     made = chart(cached_told=False)
     made.measured["opening"], made.measured["continuation"] = Measured(None, None, 4.0), Measured(None, None, 0.4)

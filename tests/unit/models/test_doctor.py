@@ -155,6 +155,8 @@ async def test_tools(server: FakeServer, does: str, use: str, none: str, tools: 
     chart = await examine(server)
     assert (chart.tool_use, chart.tool_none) == (use, none)
     assert (verdicts(chart)["tools"], verdicts(chart)["tool_choice_none"]) == (tools, choice)
+    if does == "refuses":
+        assert "tools are not supported" in next(f.words for f in findings(chart) if f.id == "tools")
 
 
 async def test_a_template_without_tools(server: FakeServer) -> None:
