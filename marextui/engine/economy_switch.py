@@ -51,7 +51,10 @@ class EconomySwitch:
         going_on = state.compactor.summariser.continuation
         if going_on is not None:
             going_on.wanted = on
-        state.settle_window(state.control.connection)
+        connection = state.control.connection
+        state.settle_window(connection)
+        if on and connection is not None and connection.slots.last_step is not None:
+            connection.slots.forget("no step was sent since it was switched on")
         state.refresh_gauge()
         said = "Summaries go on with the conversation, prompts are computed ahead, the project is told by a dated copy."
         if not on:

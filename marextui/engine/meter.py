@@ -16,6 +16,7 @@ from marextui.context.budget import (
     window_threshold,
 )
 from marextui.context.bulk import Scales
+from marextui.context.entries import UsageMeasured
 from marextui.context.messages import canonical_json
 from marextui.context.tokens import TokenLedger, history_tokens, segments
 from marextui.context.trigger_names import CompactBase
@@ -68,6 +69,8 @@ class Meter:
     scales: Scales = field(default_factory=Scales)
     compact_base: CompactBase = "budget"
     """What `compact_at` is a share of (B1, P12)."""
+    _counted: tuple[UsageMeasured | None, int] = (None, 0)
+    """A count of the server, and the tokens of the system part it was made with."""
 
     @property
     def mark(self) -> str:
@@ -90,7 +93,9 @@ class Meter:
         tools = self.ledger.tools(part.tools) if part.tools else 0
         project = self.ledger.text(part.project)
         total = system + memory + tools + project
-        used, estimated = history_tokens(session.conversation, self.ledger, total)
+        measured, counted_with = self._counted
+        same = measured is not None and measured is session.conversation.measured
+        used, estimated = history_tokens(session.conversation, self.ledger, counted_with if same else total)
         reserve = self.reserve()
         budget = budget_for(self.window.tokens, reserve, total)
         threshold, over = threshold_for(budget, self.compact_at), reached(used, budget, self.compact_at)
@@ -111,6 +116,12 @@ class Meter:
             rules=self.ledger.text(part.rules) if part.rules else 0,
             project=project,
         )
+
+    def counted(self, session: Session, part: SystemPart) -> None:
+        """The server counted the last request of `session`, which was sent with `part`: what of the count is history
+        does not change when other rules, tools or notes are sent later."""
+        self._counted = (None, 0)
+        self._counted = (session.conversation.measured, self.read(session, part).system_part)
 
     def weigh(self, session: Session, part: SystemPart) -> int:
         """Bytes of the next request's body, but for its few settings (case 102). Each message is weighed once."""

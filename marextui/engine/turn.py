@@ -341,6 +341,7 @@ class TurnRunner:
             await self.session.append(
                 UsageMeasured(history[-1].id if history else "", reply.usage.inp, reply.usage.out or 0, self.host.model)
             )
+            self.meter.counted(self.session, part)
         return message
 
     async def _keep_partial(self, reply: Reply) -> None:

@@ -98,6 +98,21 @@ async def test_switched_on_it_works_at_once_and_is_saved(tmp_path: Path) -> None
     await r.engine.close()
 
 
+async def test_what_is_held_and_how_full_it_is_stay_true_when_it_is_switched(tmp_path: Path) -> None:
+    """L16, M39: the books begin now; the tools and lines that come with a key are no part of what was counted."""
+    r = await rig(tmp_path, policy=Policy())
+    await r.ask("Where is the port? " * 40)
+    (tmp_path / "project" / "AGENTS.md").write_text("Run the tests first. " * 60)
+    before = r.of(GaugeChanged)[-1].gauge
+    await throw(r, True)
+    lines = {line.key: line.why for line in (await r.engine.status()).economy}
+    assert "no step was sent since it was switched on" in lines["compact_continuation"]
+    after = r.of(GaugeChanged)[-1].gauge
+    assert after.system_part > before.system_part
+    assert (after.used, after.estimated) == (before.used, False)
+    await r.engine.close()
+
+
 async def test_switched_off_nothing_is_left_on(tmp_path: Path) -> None:
     """`full` is kept when it was on already; off is off, and is an answer too."""
     r = await rig(tmp_path, policy=Policy(prewarm="full", proj_snapshot=True))
