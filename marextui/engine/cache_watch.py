@@ -68,7 +68,7 @@ class CacheWatch:
     def look(self, conversation: str) -> None:
         """Tell what the server holds of `conversation` now, when that has changed."""
         connection = self.control.connection
-        if connection is None or not connection.slots.stamping:
+        if connection is None or not connection.slots.stamping or connection.slots.last_step is None:
             self._set(replace(self.state, held=None, lost=""))
             return
         lost = connection.slots.why_not(conversation)
