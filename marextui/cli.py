@@ -31,9 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return replay_main(arguments[1:])
     if arguments[:1] == ["doctor"]:
-        from marextui.doctor_command import doctor_main
+        with contextlib.suppress(KeyboardInterrupt):  # also while its parts are loaded
+            from marextui.doctor_command import doctor_main
 
-        return doctor_main(arguments[1:])
+            return doctor_main(arguments[1:])
+        return 130
     options = _parser().parse_args(arguments)
     if options.version:
         print(_version())

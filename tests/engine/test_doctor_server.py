@@ -79,8 +79,27 @@ async def test_the_engine_of_our_own(model: Path, tmp_path: Path) -> None:
     assert chart.usable
     assert chart.name == "tiny"
     assert "base_url" not in {a.key for a in visit.advice(settings)}
+    await nobody_listens(chart)
+
+
+async def nobody_listens(chart: Chart) -> None:
     with pytest.raises(OSError):
         await asyncio.open_connection("127.0.0.1", int(chart.url.rsplit(":", 1)[1].removesuffix("/v1")))
+
+
+async def test_the_engine_of_our_own_ends_when_the_examination_is_stopped(model: Path) -> None:
+    settings = Settings(model=str(model))
+    hub = build_hub(settings, {}, probe=False)
+    visit, begun = Visit(await find_address(settings, hub), hub), asyncio.Event()
+    task = asyncio.create_task(visit.examine(lambda step: begun.set() if step == "offering a tool" else None))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert visit.chart is not None
+    assert visit.chart.usable
+    assert visit.chart.ended == "it was stopped"
+    await nobody_listens(visit.chart)
 
 
 async def test_a_second_examination_measures_the_same(model: Path) -> None:
