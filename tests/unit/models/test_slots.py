@@ -197,3 +197,23 @@ async def test_a_prewarm_is_what_the_next_step_follows(connection: EndpointConne
     assert before is not None
     assert before.request is warm
     assert before.since == "the server went to sleep"
+
+
+async def test_requests_that_do_not_pass_here_occupy_the_slots_all_the_same(
+    connection: EndpointConnection, server: FakeServer
+) -> None:
+    """L17, L36: while the server is examined nothing is prewarmed, and afterwards nothing is held."""
+    server.script(text_reply("Hello."))
+    await send(connection, STEP)
+    slots, asked = connection.slots, []
+
+    async def make_way(request: ChatRequest) -> None:
+        asked.append(request.kind)
+
+    slots.before_departure.append(make_way)
+    async with slots.occupied("doctor"):
+        assert asked == ["doctor"]
+        assert not slots.idle
+    assert slots.idle
+    assert slots.held("c") is None
+    assert "a check of the server" in slots.why_not("c")
