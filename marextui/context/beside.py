@@ -36,6 +36,50 @@ Renderer = Callable[[int, str], str]
 """Renders a section within that many characters, given the sections above it."""
 
 
+class Beside:
+    """What code knows of everything before the cut, looked for once and then shown in as much room as there is.
+
+    `before` is every raw message before the cut since the beginning of the log, so that nothing decays over cycles;
+    `after` are those that stay in view, which may hold a later plan or close the request it was made for. Unknown
+    `sections` are passed over. Slow for long conversations, so never in the loop.
+    """
+
+    def __init__(
+        self,
+        before: Sequence[Message],
+        *,
+        after: Sequence[Message] = (),
+        sections: Sequence[str] = BESIDE_SECTIONS,
+    ) -> None:
+        language = detect_language("\n".join(own_words(m) for m in before if m.role == "user"))
+        self._wanted = [s for s in BESIDE_SECTIONS if s in sections]
+        self._renderers = {s: _renderer(s, before, after, language, self._wanted) for s in self._wanted}
+
+    def text(self, max_chars: int) -> str:
+        """The block: its sections that are not empty, at most `max_chars` characters.
+
+        Text of tools and people stands in one line each, in backticks or quotation marks, and can fake no heading
+        (126). Pure and deterministic; "" when there is nothing to say.
+        """
+        wanted, renderers = self._wanted, self._renderers
+        room = max_chars - sum(len(_headed(s, "")) + 2 for s in wanted)
+        if room <= 0:
+            return ""
+        whole = {s: len(renderers[s](room, "")) for s in wanted}
+        given = {s: min(whole[s], room * _SHARES[s] // 100) for s in wanted}
+        left = room - sum(given.values())
+        for section in _PASSED_ON:
+            if section in given:
+                more = min(left, whole[section] - given[section])
+                given[section] += more
+                left -= more
+        blocks: list[str] = []
+        for section in wanted:
+            if text := renderers[section](given[section], "\n".join(blocks)):
+                blocks.append(_headed(section, text))
+        return "\n\n".join(blocks)
+
+
 def beside(
     before: Sequence[Message],
     *,
@@ -43,32 +87,8 @@ def beside(
     max_chars: int,
     sections: Sequence[str] = BESIDE_SECTIONS,
 ) -> str:
-    """The block for everything before the cut: the `sections` that are not empty, at most `max_chars` characters.
-
-    `before` is every raw message before the cut since the beginning of the log, so that nothing decays over cycles;
-    `after` are those that stay in view, which may hold a later plan or close the request it was made for.
-    Text of tools and people stands in one line each, in backticks or quotation marks, and can fake no heading (126).
-    Pure and deterministic; "" when there is nothing to say. Unknown sections are passed over.
-    """
-    language = detect_language("\n".join(own_words(m) for m in before if m.role == "user"))
-    wanted = [s for s in BESIDE_SECTIONS if s in sections]
-    renderers = {s: _renderer(s, before, after, language, wanted) for s in wanted}
-    room = max_chars - sum(len(_headed(s, "")) + 2 for s in wanted)
-    if room <= 0:
-        return ""
-    whole = {s: len(renderers[s](room, "")) for s in wanted}
-    given = {s: min(whole[s], room * _SHARES[s] // 100) for s in wanted}
-    left = room - sum(given.values())
-    for section in _PASSED_ON:
-        if section in given:
-            more = min(left, whole[section] - given[section])
-            given[section] += more
-            left -= more
-    blocks: list[str] = []
-    for section in wanted:
-        if text := renderers[section](given[section], "\n".join(blocks)):
-            blocks.append(_headed(section, text))
-    return "\n\n".join(blocks)
+    """`Beside(...).text(max_chars)`, for one size."""
+    return Beside(before, after=after, sections=sections).text(max_chars)
 
 
 def _headed(title: str, text: str) -> str:

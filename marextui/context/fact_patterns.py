@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from marextui.context.facts import paths
@@ -172,6 +173,7 @@ _KEY_FRAME = frozenset(
 )
 
 
+@lru_cache(maxsize=8192)
 def key_words(text: str) -> str:
     """A key for comparison: words of a name or a phrase in lower case, framing words left out; "" for none left."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
@@ -314,11 +316,13 @@ def _capped(found: Iterable[Found]) -> Iterator[Found]:
             yield fact
 
 
+@lru_cache(maxsize=1024)
 def facts_in(text: str, *, prose: bool, source: bool = False, config: bool = False) -> tuple[Found, ...]:
     """Facts of a `tame` text, each once, by kind.
 
     `prose`: a person or a model wrote it, so phrases name values too. `source`: source code, as is any listing with
-    line numbers that is no `config` file; there only constants in capitals count as settings.
+    line numbers that is no `config` file; there only constants in capitals count as settings. Remembered: everything
+    since the beginning of the log is looked through at every compaction.
     """
     return tuple(dict.fromkeys(_capped(_all(text, prose=prose, loose=not source, config=config))))
 

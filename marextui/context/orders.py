@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from marextui.context.beside_labels import labels
@@ -32,7 +33,7 @@ from marextui.context.order_words import (
 from marextui.context.outcomes import files_of
 from marextui.context.quoting import fitting, inert, quoted
 from marextui.context.requests import Done, done_list, open_request, render_requests
-from marextui.context.speech import own_words, saying, tame, unquoted
+from marextui.context.speech import own_words, tame, unquoted
 
 OrderKind = Literal["constraint", "toggle", "lift", "approval"]
 """`lift` ends an earlier prohibition; `approval` allows something once. Neither is ever shown as a permission (I13)."""
@@ -58,7 +59,7 @@ class Order:
     about: str = ""
 
 
-def _kind(message: Message, sentence: str, own: str) -> OrderKind | None:
+def _kind(sentence: str, own: str) -> OrderKind | None:
     """What a sentence of a user is, None when it orders nothing; `own` is the sentence without what it quotes."""
     if is_permission(own):
         return "approval"
@@ -71,7 +72,7 @@ def _kind(message: Message, sentence: str, own: str) -> OrderKind | None:
     if describes(own):
         return None
     told = own.rstrip("? ") if polite(sentence) else own
-    return "constraint" if is_rule(own) or user_constraints(saying(message, told)) else None
+    return "constraint" if is_rule(own) or user_constraints(Message("", "user", told)) else None
 
 
 def _whole(parts: Sequence[str]) -> list[str]:
@@ -86,24 +87,32 @@ def _whole(parts: Sequence[str]) -> list[str]:
 
 
 def _orders_in(message: Message, before: Message | None) -> list[Order]:
-    words = tame(own_words(message))
-    if not words:
-        return []
-    found: list[Order] = []
+    answers = before is not None and before.role == "assistant"
+    return [Order(kind, text, message.id, scope) for kind, text, scope in _told_in(own_words(message), answers)]
+
+
+@lru_cache(maxsize=1024)
+def _told_in(own: str, answers: bool) -> tuple[tuple[OrderKind, str, str], ...]:
+    """(kind, sentence, scope) of each order in what a user wrote; `answers`: to something the assistant said.
+
+    Remembered: everything since the beginning of the log is looked through at every compaction.
+    """
+    words = tame(own)
+    found: list[tuple[OrderKind, str, str]] = []
     told = _whole(sentences(words))
-    if told and says_yes(words) and before is not None and before.role == "assistant":
-        found.append(Order("approval", told[0], message.id, scope_of(words)))
+    if told and answers and says_yes(words):
+        found.append(("approval", told[0], scope_of(words)))
     blanked, at = unquoted(words), 0
     for sentence in told:
         here = words.find(sentence, at)
         at = here + len(sentence) if here != -1 else at
-        own = blanked[here:at] if here != -1 else unquoted(sentence)
+        said = blanked[here:at] if here != -1 else unquoted(sentence)
         if len(found) >= _PER_MESSAGE or not 4 <= len(sentence) <= _MAX_SENTENCE:
             continue
-        kind = _kind(message, sentence, own)
-        if kind is not None and not (kind == "approval" and found and found[0].kind == "approval"):
-            found.append(Order(kind, sentence, message.id, scope_of(sentence)))
-    return found
+        kind = _kind(sentence, said)
+        if kind is not None and not (kind == "approval" and found and found[0][0] == "approval"):
+            found.append((kind, sentence, scope_of(sentence)))
+    return tuple(found)
 
 
 def _acts(call: ToolCall) -> bool:

@@ -19,7 +19,10 @@ _LEAST_BOXES = 3
 """Check boxes that make a list in a text a plan."""
 _STEP_CHARS, _REQUEST_CHARS = 200, 100
 _PLANS = re.compile(r"todo|plan|task", re.IGNORECASE)
-_CHECKBOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])?\s*\[([^\]]?)\]\s*(.+)$", re.MULTILINE)
+_CHECKBOX = re.compile(
+    r"^[^\S\n]*+(?:[-*+]|\d++[.)])?[^\S\n]*+\[([^\]\n]?)\][^\S\n]*+(\S.*)$",  # possessive: linear on runs of blanks
+    re.MULTILINE,
+)
 _CLOSED = frozenset({"completed", "complete", "done", "finished", "cancelled", "canceled", "skipped"})
 _DOING = frozenset({"in_progress", "in progress", "in-progress", "doing", "active", "started", "running"})
 _WORDING = ("content", "step", "text", "title", "task", "description", "name")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.redaction import redact
@@ -22,7 +23,12 @@ def without_mark(text: str) -> str:
 
 def inert(text: str, limit: int = 300) -> str:
     """`text` as one line of at most `limit` cells, secrets redacted, our own markers and tags defused."""
-    return one_line(_TAG.sub("‹", without_mark(redact(text[: 16 * limit]))), limit)
+    return _inert(text[: 16 * limit], limit)
+
+
+@lru_cache(maxsize=4096)
+def _inert(text: str, limit: int) -> str:
+    return one_line(_TAG.sub("‹", without_mark(redact(text))), limit)
 
 
 def code(text: str, limit: int = 300) -> str:

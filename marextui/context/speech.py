@@ -7,7 +7,6 @@ summary; none of that is a request or an order (cases 55, 126, 127).
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN, SUMMARY_MARK
 from marextui.context.messages import Message
@@ -70,11 +69,6 @@ BLANKED = "…"
 def unquoted(text: str) -> str:
     """`text` with each character in quotation marks or backticks as `BLANKED`: only the speaker's own words remain."""
     return _QUOTED.sub(lambda m: BLANKED * len(m.group()), text)
-
-
-def saying(message: Message, text: str) -> Message:
-    """`message` as if it said `text`."""
-    return replace(message, content=text)
 
 
 _LONG_WORD = re.compile(r"\S{300,}")

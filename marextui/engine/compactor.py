@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from marextui.context.beside import beside
+from marextui.context.beside import Beside
 from marextui.context.budget import beside_cap, summary_cap
 from marextui.context.cut import Cut, forced_cut
 from marextui.context.entries import CompactionCommitted, Summary, SummaryItem
@@ -276,8 +276,11 @@ class Compactor:
     ) -> str:
         """What stands beside the summary of everything `before` the cut, in `room` tokens (issue section 2)."""
         chars = room * CHARS_PER_TOKEN
+        if chars <= LEAST_SUMMARY_CHARS:
+            return ""
+        block = await asyncio.to_thread(Beside, before, after=after)
         while chars > LEAST_SUMMARY_CHARS:
-            text = await asyncio.to_thread(beside, before, after=after, max_chars=chars)
+            text = await asyncio.to_thread(block.text, chars)
             size = session.ledger.text(text)
             if size <= room:
                 return text
