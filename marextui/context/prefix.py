@@ -60,9 +60,12 @@ def why_computed(before: Given, after: Prompt, cached: int | None, turn_of: Turn
     """Why the server had to compute anew what it had computed for `before`, as part of a sentence; "" when it had not.
 
     `cached` tokens of `total` came from the cache; None when the server does not say: then only what we sent otherwise
-    can be named. Another conversation in between is none where its own prompt was kept or brought back.
+    can be named. Another conversation in between is none where its own prompt was kept or brought back; nor is a
+    difference that something else has paid for (a prewarm has computed it, while a person read).
     """
     words = first_break(before.prompt, after, turn_of)
+    if cached is not None and before.tokens and cached >= before.tokens:
+        return ""
     if words == OTHER_CONVERSATION and cached is not None and total and cached >= FORGOT_BELOW * total:
         return ""
     if words or cached is None or before.tokens is None or cached >= FORGOT_BELOW * before.tokens:

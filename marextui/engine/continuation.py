@@ -202,8 +202,8 @@ class Continuation:
             return EconomyLine(key, "suspended", f"Not with {name} until the next start: {why}.")
         why_not = connection.slots.why_not(conversation)
         now = (
-            f"The server does not hold this conversation now: {why_not}."
+            f"A summary now would be a request of its own: {why_not}."
             if why_not
-            else ("The server holds this conversation: the next summary goes on with it.")
+            else "The server holds this conversation: a summary now would go on with it."
         )
         return EconomyLine(key, "on", f"{now} {self.last}".strip())

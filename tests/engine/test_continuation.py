@@ -530,7 +530,7 @@ async def test_status_says_in_words_how_things_stand(rigs: Rigs) -> None:
     await rig.idle()
     rig.hub.connection.slots.forget("the server went to sleep and dropped its cache")
     line = (await rig.engine.status()).economy[0]
-    assert "does not hold this conversation now: the server went to sleep" in line.why
+    assert "A summary now would be a request of its own: the server went to sleep" in line.why
 
 
 async def test_secrets_the_model_repeats_do_not_reach_the_notes(rigs: Rigs) -> None:

@@ -152,3 +152,10 @@ def test_a_conversation_whose_own_prompt_was_brought_back_lost_nothing(cached: i
 def test_what_we_sent_otherwise_comes_before_what_may_have_happened() -> None:
     given = Given(BEFORE, 1_000, "a verification was sent in between")
     assert why_computed(given, CAUSES["omission of turn 12"], 0, turn_of) == "omission of turn 12"
+
+
+@pytest.mark.parametrize(("cached", "named"), [(None, True), (300, True), (999, True), (1_000, False), (1_300, False)])
+def test_what_a_prewarm_has_paid_for_is_not_blamed(cached: int | None, named: bool) -> None:
+    """The tools changed, and a prewarm has computed the new prompt while a person read."""
+    given = Given(BEFORE, 1_000)
+    assert bool(why_computed(given, CAUSES["tool list changed"], cached, turn_of, total=1_400)) == named
