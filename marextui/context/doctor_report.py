@@ -140,7 +140,11 @@ def _settings(advised: Sequence[Advice], config: str, width: int) -> list[Line]:
     if not advised:
         return []
     label = max(len(a.line) for a in advised)
-    lines = [Line(""), *_wrapped(f"Settings for this server, to put into {config}:", "", width, tone="title")]
+    head = f"Settings for this server, to put into {config}:"  # the path stays whole: it is to be copied
+    lines = [
+        Line(""),
+        *(Line(part, "title") for part in textwrap.wrap(head, width, break_long_words=False, break_on_hyphens=False)),
+    ]
     for a in advised:
         why = f"{a.why} (set already)" if a.set_already else a.why
         lines.append(Line(f"  {a.line:<{label}}  # {why}", "code", 2 + len(a.line)))

@@ -192,6 +192,11 @@ def test_lines_are_not_wider_than_asked(width: int) -> None:
     assert max(len(x.text) for x in lines if x.tone != "code") <= width
 
 
+def test_a_long_path_stays_whole() -> None:
+    path = "/home/" + "a-long-name/" * 12 + "config.toml"
+    assert any(f"{path}:" in x.text for x in report(chart(), advice(chart(), {}, connect=True), config=path, width=80))
+
+
 def test_marks_stand_in_one_column() -> None:
     rows = [x for x in report(chart(cancels=None, slots=4), (), config="/c.toml") if x.lead == 1]
     assert {x.text[0] for x in rows} == {"✓", "✗", "?"}
