@@ -111,13 +111,19 @@ def project_state(sources: ProjectSources, window: int | None, *, day: str = "")
         prose=clipped(prose, limit // INDEX_SHARE, "the index"),
         pages=pages,
         trackers=tracker_lines(sources.trackers),
-        agents=clipped(_joined(sources.agents), limit // AGENTS_SHARE, _names(sources.agents)),
+        agents=_agents(sources.agents, limit // AGENTS_SHARE)[0],
     )
 
 
-def is_clipped(sources: ProjectSources, window: int | None) -> bool:
-    """Whether AGENTS.md is longer than what is sent of it."""
-    return len(_tidy(_joined(sources.agents))) > block_limit(window) // AGENTS_SHARE
+def cut_agents(sources: ProjectSources, window: int | None) -> tuple[str, ...]:
+    """A sentence for people for each AGENTS.md that is not sent whole: the nearest has the room first (case 134)."""
+    told = []
+    for path, chars, sent in _agents(sources.agents, block_limit(window) // AGENTS_SHARE)[1]:
+        if sent:
+            told.append(f"{path} is too long: of its {chars:,} characters only the first {sent:,} are sent.")
+        else:
+            told.append(f"{path} is not sent: there is no room for it beside what is nearer.")
+    return tuple(told)
 
 
 def clipped(text: str, limit: int, name: str) -> str:
@@ -126,28 +132,47 @@ def clipped(text: str, limit: int, name: str) -> str:
     The notice gives no number: an edit beyond the cut changes nothing of what is sent.
     """
     text = _tidy(text)
+    kept = _beginning(text, limit)
+    return text if kept == text else _noticed(kept, f"{name} goes on")
+
+
+def _beginning(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     kept = text[:limit]
     newline = kept.rfind("\n")
-    kept = kept[:newline] if newline > limit * 3 // 4 else kept
-    notice = f"[cut here: {name} goes on]"
-    return f"{kept.rstrip()}\n{notice}" if kept.strip() else notice
+    return (kept[:newline] if newline > limit * 3 // 4 else kept).rstrip()
+
+
+def _noticed(kept: str, what: str) -> str:
+    notice = f"[cut here: {what}]"
+    return f"{kept}\n{notice}" if kept.strip() else notice
 
 
 def _tidy(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-def _joined(agents: Sequence[tuple[str, str]]) -> str:
+def _agents(agents: Sequence[tuple[str, str]], limit: int) -> tuple[str, tuple[tuple[str, int, int], ...]]:
+    """(the files one after the other within about `limit` characters, (path, characters, characters sent) of each that
+    is not all there)."""
     told = [(path, _tidy(text)) for path, text in agents if text.strip()]
-    if len(told) == 1:
-        return told[0][1]
-    return "\n\n".join(f"({path})\n{text}" for path, text in told)
-
-
-def _names(agents: Sequence[tuple[str, str]]) -> str:
-    return ", ".join(path for path, text in agents if text.strip())
+    heads = [f"({path})\n" if len(told) > 1 else "" for path, _ in told]
+    whole = "\n\n".join(head + text for head, (_, text) in zip(heads, told, strict=True))
+    kept = _beginning(whole, limit)
+    if kept == whole:
+        return whole, ()
+    cut, at = [], 0
+    for head, (path, text) in zip(heads, told, strict=True):
+        at += len(head)
+        sent = max(0, min(len(text), len(kept) - at))
+        if sent < len(text):
+            cut.append((path, len(text), sent))
+        at += len(text) + 2
+    begun = ", ".join(path for path, _, sent in cut if sent)
+    out = ", ".join(path for path, _, sent in cut if not sent)
+    parts = (f"{begun} goes on" if begun else "", f"{out} left out" if out else "")
+    return _noticed(kept, "; ".join(p for p in parts if p)), tuple(cut)
 
 
 def _short(text: str, limit: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from marextui.context.messages import canonical_json
-from marextui.context.project import Page, ProjectSources, Tracker, is_clipped, project_state
+from marextui.context.project import Page, ProjectSources, Tracker, cut_agents, project_state
 from marextui.context.project_block import FORMAT, frozen_block, live_block
 from marextui.context.project_decision import FIRST, Basis, Moment, basis_of, decide
 from marextui.context.project_delta import delta_words, tokens_of, update_limit
@@ -206,8 +206,8 @@ class ProjectDesk:
     def _live_block(self, window: int | None) -> str:
         key = (self.sources, window)
         if self._live is None or self._live[0] != key:
-            if is_clipped(self.sources, window):
-                self.bus.warn_once("AGENTS.md is longer than this window has room for: only its beginning is sent.")
+            for text in cut_agents(self.sources, window):
+                self.bus.warn_once(text, "Shorten it, or take a model with a larger window (/model).")
             self._live = key, live_block(project_state(self.sources, window), window)
         return self._live[1]
 

@@ -185,7 +185,7 @@ async def test_a_small_window_clips_the_block_and_says_so_once(rig) -> None:
     head = texts(r.chat.turns[-1])[1]
     assert len(head) < 4_096 // 2 + 200
     assert "[cut here: AGENTS.md goes on]" in head
-    told = [n for n in r.of(Notice) if "AGENTS.md is longer" in n.text]
+    told = [n for n in r.of(Notice) if "AGENTS.md is too long" in n.text]
     assert len(told) == 1
 
 

@@ -15,9 +15,9 @@ from marextui.context.project import (
     Tracker,
     block_limit,
     clipped,
+    cut_agents,
     heading_paragraph,
     index_text,
-    is_clipped,
     page_line,
     page_of,
     project_state,
@@ -130,8 +130,8 @@ def test_each_part_has_a_share_of_its_own_so_that_one_never_pushes_another_out()
     )
     assert few.agents == many.agents
     assert few.agents.endswith("\n[cut here: AGENTS.md goes on]")
-    assert is_clipped(ProjectSources(agents=agents), 8_192)
-    assert not is_clipped(ProjectSources(agents=agents), 200_000)
+    assert cut_agents(ProjectSources(agents=agents), 8_192)
+    assert not cut_agents(ProjectSources(agents=agents), 200_000)
     assert len(live_block(many, 8_192)) <= block_limit(8_192)
 
 
@@ -189,3 +189,31 @@ def test_the_block_heads_the_first_user_message_whatever_its_form() -> None:
 
 def test_the_day_alone_is_no_content() -> None:
     assert ProjectState(day="2026-10-02").empty
+
+
+FAR, NEAR = "far rule\n" * 4_551, "near rule\n" * 102  # 40 KiB, 1 KiB
+
+
+@pytest.mark.parametrize("window", [8_192, 32_768])
+def test_the_nearest_agents_file_is_sent_whole_and_each_that_is_not_is_named_with_its_figures(window: int) -> None:
+    """Case 134: root 40 KiB + leaf 1 KiB: the leaf is never what is cut, and nothing is cut silently."""
+    sources = ProjectSources(agents=(("web/AGENTS.md", NEAR), ("AGENTS.md", FAR)))
+    sent = project_state(sources, window).agents
+    assert sent.count("near rule") == 102
+    assert sent.endswith("\n[cut here: AGENTS.md goes on]")
+    (told,) = cut_agents(sources, window)
+    shown = sent.split("(AGENTS.md)\n")[1].rpartition("\n[")[0]
+    assert told == f"AGENTS.md is too long: of its 40,958 characters only the first {len(shown):,} are sent."
+    assert 0 < shown.count("far rule") < 4_551
+
+
+def test_a_near_agents_file_that_takes_all_the_room_is_cut_and_the_others_are_said_to_be_missing() -> None:
+    sources = ProjectSources(agents=(("web/AGENTS.md", FAR), ("AGENTS.md", NEAR)))
+    sent = project_state(sources, 8_192).agents
+    assert "near rule" not in sent
+    assert sent.endswith("\n[cut here: web/AGENTS.md goes on; AGENTS.md left out]")
+    first, second = cut_agents(sources, 8_192)
+    assert first.startswith("web/AGENTS.md is too long: of its 40,958 characters only the first ")
+    assert second.startswith("AGENTS.md is not sent")
+    assert cut_agents(sources, 1_000_000) == cut_agents(sources, None)
+    assert cut_agents(ProjectSources(agents=(("a/AGENTS.md", NEAR), ("AGENTS.md", NEAR))), 200_000) == ()
