@@ -1,4 +1,4 @@
-"""What must hold after any conversation, whatever models, tools and people did (I1–I8), judged from what was sent."""
+"""What must hold after any conversation, whatever models, tools and people did (I1–I8), judged from outside."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from marextui.context.entries import CompactionCommitted, MessageAdded
+from marextui.context.fold import fold
 from marextui.context.messages import Message
 from marextui.context.omission import marker
 from marextui.context.recording import read_recording
+from marextui.context.redacted import redacted_message
 from marextui.context.shapes import SHAPES, shape_violations, to_shape
 from marextui.context.validate import strict_violations
 from marextui.engine.events import (
     CompactionFinished,
+    CompactionReverted,
     GaugeChanged,
     OutputsReplaced,
     StepRefused,
@@ -23,7 +26,7 @@ from marextui.engine.events import (
 )
 from tests.stubs.engine_rig import Rig, four
 
-REWRITES = (OutputsReplaced, ViewReduced, CompactionFinished)
+REWRITES = (OutputsReplaced, ViewReduced, CompactionFinished, CompactionReverted)
 _MARKED = re.compile(r'content_id=\\?"(omitted-\d+)')
 
 
@@ -127,12 +130,37 @@ def one_compaction_per_content(r: Rig, compactions: Sequence[CompactionCommitted
             last = added
 
 
+async def a_crash_would_lose_nothing(r: Rig) -> None:
+    """I5: the log alone, entry after entry, gives the view that stands."""
+    records = await r.records()
+    assert [x.seq for x in records] == sorted({x.seq for x in records})
+    again = fold(x.entry for x in records)
+    assert (again.cycle, again.open_turn) == (r.engine.session.conversation.cycle, False)
+    assert [*map(redacted_message, again.history())] == [*map(redacted_message, r.history())]
+
+
+async def figures_add_up(r: Rig) -> None:
+    """I8: the rows of /context are the header of the last gauge, and what they do not explain has a row of its own."""
+    report = await r.engine.context()
+    rows, gauges = report.breakdown, r.of(GaugeChanged)
+    assert sum(s.tokens for s in rows.shares) + rows.residual == rows.total == rows.system_part + rows.used
+    assert all(s.tokens >= 0 for s in rows.shares)
+    assert (report.gauge.used, report.gauge.system_part) == (rows.used, rows.system_part)
+    if gauges:
+        assert (gauges[-1].gauge.used, gauges[-1].gauge.system_part) == (rows.used, rows.system_part)
+    if report.measured is None:
+        assert rows.residual == 0
+
+
 async def all_holds(r: Rig) -> None:
-    """Every invariant that can be judged from outside."""
+    """Every invariant that can be judged from outside, once the engine has come to rest."""
+    await r.idle()
     views_are_valid(r)
     nothing_is_over_its_budget(r)
     compactions_pay(r)
     prefixes_hold(r)
     await omissions_are_readable(r)
     one_compaction_per_content(r, [e.entry for e in r.of(CompactionFinished)])
+    await a_crash_would_lose_nothing(r)
+    await figures_add_up(r)
     r.check_log()
