@@ -75,7 +75,7 @@ def why_computed(before: Given, after: Prompt, cached: int | None, turn_of: Turn
 
 def first_break(before: Prompt, after: Prompt, turn_of: TurnOf) -> str:
     """The first difference between two prompts, in the order in which they are rendered; "" when one of them is the
-    beginning of the other."""
+    beginning of the other, a text at the very end that goes on included."""
     if before.model != after.model:
         return "another model"
     for name in RENDERING:
@@ -92,12 +92,22 @@ def first_break(before: Prompt, after: Prompt, turn_of: TurnOf) -> str:
     sent = zip(before.ids, before.messages[1:], after.ids, after.messages[1:], strict=False)
     for place, (old_id, old, new_id, new) in enumerate(sent):
         if old != new:
+            if place == len(before.ids) - 1 and _goes_on(old, new):
+                return ""  # nothing was sent behind it, and its own beginning still stands
             if before.conversation != after.conversation:
                 return OTHER_CONVERSATION
             if old_id != new_id:
                 return _other(before, after, old_id, new_id, turn_of)
             return _changed(old, new, place, turn_of(old_id))
     return ""
+
+
+def _goes_on(old: Wire, new: Wire) -> bool:
+    """A message that got no answer, joined by the next one (see `validate.repair`): its text goes on."""
+    was, now = old.get("content"), new.get("content")
+    if not isinstance(was, str) or not isinstance(now, str) or not now.startswith(was):
+        return False
+    return {**old, "content": now} == new
 
 
 def _tools(old: Sequence[Wire], new: Sequence[Wire]) -> str:

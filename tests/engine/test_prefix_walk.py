@@ -16,7 +16,19 @@ import pytest
 from marextui.context.messages import canonical_json
 from marextui.engine.events import CacheChanged, CompactionFinished, CompactionReverted
 from marextui.settings import Settings
-from tests.stubs.fake_server import FakeServer, Reply, Request, completion_reply, text_reply, tool_reply
+from tests.stubs.fake_server import (
+    FakeServer,
+    Gate,
+    Reply,
+    Request,
+    completion_reply,
+    delta,
+    error_reply,
+    stream_reply,
+    text_reply,
+    tool_reply,
+    usage_chunk,
+)
 from tests.stubs.live_engine import LiveEngine, live_engine
 
 SUMMARY = """## Session Intent
@@ -66,6 +78,8 @@ class OneSlot:
             return completion_reply(SUMMARY, usage=(len(now), 80, cached))
         self.seen.append(request)
         reply = self.script.pop(0) if self.script else text_reply("It is 8080.")
+        if reply.status != 200:
+            return reply
         *pieces, done = reply.pieces
         usage = {"prompt_tokens": len(now), "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": cached}}
         return Reply((*pieces[:-1], {"choices": [], "usage": usage}, done))
@@ -181,6 +195,42 @@ async def test_rules_tools_compactions_and_undos_are_named(server: OneSlot, tmp_
         "compaction 1, which added to memory",
         "undo of compaction 1",
     ]
+
+
+async def test_trouble_breaks_no_prefix(server: OneSlot, tmp_path: Path) -> None:
+    """M15, M17, I7: refusals of server and person, an answer stopped, cut or missing, another try, a restart."""
+    root = prepared(tmp_path / "p")
+    async with live_engine(settings(server), root) as live:
+        await live.ask("Question 1?")
+        server.script = [error_reply(400, "no")]
+        assert (await live.ask("Question 2?")).end == "error"
+        mark = len(live.events)
+        live.engine.retry()
+        assert (await live.ended(mark)).end == "done"
+        gate = Gate()
+        server.script = [stream_reply(delta(content="It is"), delta(content=" probably"), gate, usage_chunk(0, 0))]
+        mark = len(live.events)
+        live.engine.submit("Question 3?")
+        await live.words(2, after=mark)
+        live.engine.interrupt()
+        assert (await live.ended(mark)).end == "interrupted"
+        gate.open()
+        server.script = [tool_reply(("Bash", {"command": "rm -rf /"}), LOOK), text_reply("Then not.")]
+        assert (await live.ask("Question 4?")).end == "done"
+        server.script = [text_reply("It is as I said: the po", reason="length")]
+        await live.ask("Question 5?")
+        await live.ask("Question 6?")
+        server.script = [text_reply("")]
+        await live.ask("Question 7?")
+        live.check_log()
+        told, conversation = reasons(live), live.engine.session.id
+    async with live_engine(settings(server), root, wanted=conversation) as live:
+        await live.ask("Question 8?")
+    assert [t for t in told if t] == ["omission of turn 4"]
+    sent = [rendered(r) for r in server.seen]
+    joined = [after for before, after in pairwise(sent) if after.startswith(before[:-2]) > after.startswith(before)]
+    assert len(joined) == 1, "the message that got no answer goes on in the next one"
+    assert whole(server).count(False) == 1 + len(joined)
 
 
 async def test_a_server_that_forgets_is_told_of_once(server: OneSlot, tmp_path: Path) -> None:

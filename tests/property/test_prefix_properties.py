@@ -43,7 +43,22 @@ def test_something_is_blamed_exactly_when_a_byte_differs(before: Prompt, after: 
     """I7: whichever of them is longer."""
     old, new = pieces(before), pieces(after)
     shared = min(len(old), len(new))
+    if shared == len(old) > 4 and old[:-1] == new[: shared - 1]:  # what was sent last may go on
+        old_end, new_end = before.messages[-1], after.messages[shared - 4]
+        texts = [m["content"] for m in (old_end, new_end)]
+        if all(isinstance(t, str) for t in texts) and texts[1].startswith(texts[0]):
+            old[-1] = canonical_json({**old_end, "content": texts[1]})
     assert (first_break(before, after, no_turn) == "") == (old[:shared] == new[:shared])
+
+
+@given(prompts(), st.text(min_size=1))
+def test_a_last_message_that_goes_on_breaks_nothing_and_any_other_does(p: Prompt, more: str) -> None:
+    """Case 19, I7: two messages in a row are joined; the text that was sent stays the beginning."""
+    asked = replace(p, messages=(*p.messages, {"role": "user", "content": "Why?"}), ids=(*p.ids, "u"))
+    joined = replace(asked, messages=(*p.messages, {"role": "user", "content": f"Why?{more}"}))
+    assert first_break(asked, joined, no_turn) == ""
+    answered = replace(asked, messages=(*asked.messages, {"role": "user", "content": "x"}), ids=(*asked.ids, "v"))
+    assert first_break(answered, joined, no_turn) != ""
 
 
 @given(prompts(), st.integers(0, 20), st.integers(0, 2_000), st.sampled_from(["", "a check was sent in between"]))
