@@ -94,8 +94,8 @@ class StatusLine(Static):
     def _with_progress(self, start: str, progress: PromptProcessed, took: str, stops: str) -> str:
         """The richest wording that fits; where the room is short, the time left comes before the time spent."""
         since = self._monotonic() - self._told_at
-        *drawn, bare = prompt_progress.wordings(progress, since, glyphs_of(self.app))
-        said = [*(words + took for words in drawn), *drawn, bare + took, bare]
+        *whole, drawn, bare = prompt_progress.wordings(progress, since, glyphs_of(self.app))
+        said = [*(words + took for words in whole), *whole, drawn + took, drawn, bare + took, bare]
         lines = [f"{start}{words}{stops}" for words in said]
         return next((text for text in lines if cell_len(text) < self.size.width), lines[-1])
 
