@@ -28,7 +28,7 @@ from marextui.engine.turn_terms import TurnFailed
 from marextui.engine.undo import undo
 from marextui.engine.unfinished import Unfinished
 from marextui.models.types import Connection, ModelError
-from marextui.store.database import StoreError
+from marextui.store.database import StoreError, uninterrupted
 
 CANCELLED = "Compaction cancelled; nothing was changed."
 
@@ -186,7 +186,8 @@ class Activities:
             failure = TurnFailed("error", f"The conversation could not be saved: {problem}", FREE_DISK)
         finally:
             end = failure.end if failure is not None else end
-            await self._close(turn, end, failure, runner, state.clock.monotonic() - started)
+            seconds = state.clock.monotonic() - started
+            await uninterrupted(self._close(turn, end, failure, runner, seconds))
         return end
 
     async def _ahead(self, turn: int) -> None:

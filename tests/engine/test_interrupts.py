@@ -49,6 +49,27 @@ async def stopped(r: Rig) -> TurnFinished:
     return done
 
 
+async def test_while_a_turn_that_is_done_is_being_closed(rig, monkeypatch) -> None:
+    """I5, M44: esc in the moment it ends changes nothing of how it ended, and its line of usage is written."""
+    r = await rig(chat=ScriptedChat(replies=[say("All of it.")]))
+    hold, write = Hold(), r.journal.append
+
+    async def slowly(line) -> None:
+        hold.reached.set()
+        await hold.go.wait()
+        await write(line)
+
+    monkeypatch.setattr(r.journal, "append", slowly)
+    r.engine.submit("hello")
+    await hold.reached.wait()
+    r.engine.interrupt()
+    hold.go.set()
+    await r.idle()
+    assert [e.end for e in r.of(TurnFinished)] == ["done"]
+    assert [x["end"] for x in await r.usage_lines()] == ["done"]
+    assert (await r.ask("and now?")).end == "done"
+
+
 async def test_while_the_model_is_loading(rig) -> None:
     r = await rig()
     r.hub.hold = Hold()
