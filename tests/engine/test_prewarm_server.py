@@ -155,6 +155,25 @@ async def test_a_turn_sent_at_once_is_no_dearer(model: Path, tmp_path: Path) -> 
         assert await ask(live, "And now?", warm=False) <= OWN
 
 
+async def test_a_turn_under_other_rules_does_not_wait_for_it(model: Path, tmp_path: Path) -> None:
+    """L36, D8: the connection is closed, the server leaves off or goes on as it does; the turn is answered, and
+    computes its whole prompt, which begins otherwise."""
+    async with live_engine(settings(model), tmp_path / "p") as live:
+        for n in range(3):
+            await ask(live, QUESTION.format(n))
+        mark = len(live.events)
+        live.engine.compact(offline=True)
+        await live.until(lambda e: isinstance(e, PrewarmChanged) and e.state == "warming", after=mark)
+        (tmp_path / "p" / "MAREX.md").write_text("Be brief.\n")
+        mark = len(live.events)
+        live.engine.submit("And now?")
+        assert (await live.ended(mark)).end == "done"
+        assert "idle" in [e.state for e in live.of(PrewarmChanged, mark)]
+        assert (await settled(live, mark)).state == "ready"
+        assert await ask(live, "And now?") <= OWN
+        live.check_log()
+
+
 async def test_after_an_interrupt_the_partial_answer_is_warm(model: Path, tmp_path: Path) -> None:
     """Esc: what was read so far is in the view, and the next turn computes its own message only."""
     async with live_engine(settings(model), tmp_path / "p") as live:
