@@ -31,6 +31,7 @@ from marextui.engine.state import EngineState
 from marextui.engine.summariser import Cost
 from marextui.models.slots import SentStep, SlotFacts
 from marextui.models.types import ChatRequest, Connection, Finished, ModelError, Usage
+from marextui.store.database import uninterrupted
 
 log = logging.getLogger("marextui.engine")
 
@@ -263,7 +264,8 @@ class Prewarmer:
         self._advise(flight, usage)
         cost = Cost("ahead", finished.usage, finished.timings, clock.monotonic() - started)
         turn, model = self.state.session.conversation.turn, flight.connection.choice.label
-        self.state.bus.warn_once(await self.state.usage.prewarm(cost, flight.request.conversation, turn, model))
+        booked = self.state.usage.prewarm(cost, flight.request.conversation, turn, model)
+        self.state.bus.warn_once(await uninterrupted(booked))
 
     def _landed(self, flight: _Flight, change: PrewarmChanged) -> None:
         flight.told = change
