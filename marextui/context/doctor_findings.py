@@ -360,4 +360,6 @@ def _economy(chart: Chart) -> list[tuple[str, str | int | bool, str]]:
     else:
         out.append(("prewarm", "off", "a prompt sent ahead was not found again"))
     out.append(("proj_snapshot", True, "the head of the conversation stays what is cached"))
+    if chart.save_path and chart.slots == 1 and not chart.label:  # our own engine's are kept anyway
+        out.append(("warm_resume", "all", "a resumed conversation finds its prompt computed"))
     return out

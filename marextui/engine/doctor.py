@@ -187,12 +187,13 @@ class Visit:
             "compact_continuation": settings.compact_continuation,
             "prewarm": settings.prewarm,
             "proj_snapshot": settings.proj_snapshot,
+            "warm_resume": settings.warm_resume,
         }
         return advice(self.chart, current, connect=not self.address.configured)
 
 
 class Economy(Protocol):
-    """The three settings in force: `Settings`, or the engine's policy."""
+    """The settings in force: `Settings`, or the engine's policy."""
 
     @property
     def compact_continuation(self) -> bool: ...
@@ -200,6 +201,8 @@ class Economy(Protocol):
     def prewarm(self) -> str: ...
     @property
     def proj_snapshot(self) -> bool: ...
+    @property
+    def warm_resume(self) -> str: ...
 
 
 __all__ = ["Address", "ModelError", "NothingToExamine", "Visit", "address_of", "find_address"]

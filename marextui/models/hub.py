@@ -205,13 +205,16 @@ class Hub:
         return _endpoint(base_url, self._api_key, name, "configured endpoint")
 
     def _local_model(self) -> bool:
-        return self._model in _SETTING_NAMES or self._model.lower().endswith(".gguf")
+        return self._model in _SETTING_NAMES or bool(self._given_gguf())
 
     def _given_gguf(self) -> list[ModelChoice]:
-        """The GGUF named by the setting, even when it is missing: connecting says so."""
+        """The GGUF named by the setting, even when it is missing: connecting says so. But with an endpoint a file that
+        is not there is a model id of its: llama.cpp calls a model by its file if it has no other name."""
         if not self._model.lower().endswith(".gguf"):
             return []
         path = self._gguf_path(self._model)
+        if self._base_url and not path.is_file():
+            return []
         return [ModelChoice("gguf", str(path), path.stem, detail=f"given: {path.parent}")]
 
     def _gguf_path(self, name: str) -> Path:

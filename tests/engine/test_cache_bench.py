@@ -33,9 +33,11 @@ none
 - look at the payments of the next night"""
 
 
-async def test_each_key_saves_what_it_is_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sliding", [0, 256], ids=["plain", "sliding window"])
+async def test_each_key_saves_what_it_is_for(tmp_path: Path, sliding: int) -> None:
+    """Also where most layers look back at 256 tokens only: there a rewritten prompt is computed from its beginning."""
     phrases = {DEMAND_MARK: SUMMARY, "Write the notes now": SUMMARY}
-    model = tiny_gguf(tmp_path / "tiny.gguf", phrases=phrases)
+    model = tiny_gguf(tmp_path / "tiny.gguf", phrases=phrases, sliding=sliding)
     settings = Settings(model=str(model), local_window=32_768, compact_at=0.4)
     rows = {row.name: row for row in await measure(settings, tmp_path)}
     one, around = len(message(1)), 100

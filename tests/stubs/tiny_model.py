@@ -113,11 +113,13 @@ def tiny_gguf(
     phrases: Mapping[str, str] | None = None,
     endless: Collection[str] = (),
     trained: int = 32768,
+    sliding: int = 0,
 ) -> Path:
     """Write the model and return `path`. Replies must differ: equal ones are told apart by zero-width spaces (`clean`).
 
     The replies of the keys and phrases in `endless` start again for ever, so that a test can interrupt them: only
-    `max_tokens` or the window ends them. `trained` is the trained window in tokens.
+    `max_tokens` or the window ends them. `trained` is the trained window in tokens. `sliding` tokens are all that most
+    layers look back at (Gemma 3's sliding window); 0: none does so.
     """
     import numpy as np
     from gguf import GGUFWriter, TokenType
@@ -139,17 +141,22 @@ def tiny_gguf(
     conditions = [f"'{sought}' in last -%}}{{{{- '<|{start}|>' -}}}}" for sought, start, _, _ in replies]
     choose = "{%- if " + "{%- elif ".join(conditions) + "{%- endif -%}" if conditions else ""
 
-    writer = GGUFWriter(path, "llama")
+    layers = 6 if sliding else 1  # every sixth of Gemma's looks at everything
+    writer = GGUFWriter(path, "gemma3" if sliding else "llama")
     writer.add_name("tiny scripted model")
     writer.add_context_length(trained)
     writer.add_embedding_length(width)
-    writer.add_block_count(1)
+    writer.add_block_count(layers)
     writer.add_feed_forward_length(head)
     writer.add_head_count(width // head)
     writer.add_head_count_kv(1)
     writer.add_layer_norm_rms_eps(1e-6)
     writer.add_rope_freq_base(10000.0)
     writer.add_rope_dimension_count(head)
+    writer.add_key_length(head)
+    writer.add_value_length(head)
+    if sliding:
+        writer.add_sliding_window(sliding)
     writer.add_vocab_size(size)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
@@ -171,20 +178,25 @@ def tiny_gguf(
         embedding[token, token] = 1.0
         output[vocabulary.follows.get(token, default), token] = 1.0
     ones, zeros = np.ones(width, np.float32), np.zeros
-    for name, tensor in {
-        "token_embd": embedding,
-        "output": output,
-        "output_norm": ones,
-        "blk.0.attn_norm": ones,
-        "blk.0.attn_q": random(width, width),
-        "blk.0.attn_k": random(head, width),
-        "blk.0.attn_v": random(head, width),
-        "blk.0.attn_output": zeros((width, width), np.float16),
-        "blk.0.ffn_norm": ones,
-        "blk.0.ffn_gate": zeros((head, width), np.float16),
-        "blk.0.ffn_up": zeros((head, width), np.float16),
-        "blk.0.ffn_down": zeros((width, head), np.float16),
-    }.items():
+    tensors: dict[str, Any] = {"token_embd": embedding, "output": output, "output_norm": ones}
+    for layer in range(layers):
+        block = {
+            "attn_norm": ones,
+            "attn_q": random(width, width),
+            "attn_k": random(head, width),
+            "attn_v": random(head, width),
+            "attn_output": zeros((width, width), np.float16),
+            "ffn_norm": ones,
+            "ffn_gate": zeros((head, width), np.float16),
+            "ffn_up": zeros((head, width), np.float16),
+            "ffn_down": zeros((width, head), np.float16),
+        }
+        if sliding:
+            each = np.ones(head, np.float32)
+            block |= {"attn_q_norm": each, "attn_k_norm": each}
+            block |= {"post_attention_norm": ones, "post_ffw_norm": ones}
+        tensors |= {f"blk.{layer}.{name}": tensor for name, tensor in block.items()}
+    for name, tensor in tensors.items():
         writer.add_tensor(f"{name}.weight", tensor)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -92,7 +92,15 @@ def test_a_reply_that_is_sent_back_is_short(reply: str) -> None:
 
 def test_all_is_well() -> None:
     assert {f.verdict for f in findings(chart())} == {"yes"}
-    assert settings_of(chart()) == {"compact_continuation": True, "prewarm": "on", "proj_snapshot": True}
+    assert settings_of(chart()) == {
+        "compact_continuation": True,
+        "prewarm": "on",
+        "proj_snapshot": True,
+        "warm_resume": "all",
+    }
+    assert "warm_resume" not in settings_of(chart(label="our own engine")), "what it has computed is kept anyway"
+    assert "warm_resume" not in settings_of(chart(slots=4))
+    assert "warm_resume" not in settings_of(chart(save_path=False))
 
 
 @pytest.mark.parametrize(
@@ -157,6 +165,7 @@ def test_what_is_set_already_is_said() -> None:
         "compact_continuation": True,
         "prewarm": False,
         "proj_snapshot": False,
+        "warm_resume": False,
     }
 
 

@@ -98,6 +98,9 @@ async def test_default_order(tmp_path: Path, server: FakeServer, monkeypatch: py
     assert await pick(model="embedded", base_url=server.url) == ("embedded", EMBEDDED), "what is named wins"
     assert await pick(model="~/x.gguf") == ("gguf", str(tmp_path / "person/x.gguf"))
     assert await pick(base_url=server.url, model="m") == ("endpoint", "m")
+    assert await pick(base_url=server.url, model="m.gguf") == ("endpoint", "m.gguf"), "llama.cpp names it by its file"
+    here = write(tmp_path / "here.gguf")
+    assert await pick(base_url=server.url, model=str(here)) == ("gguf", str(here))
     assert await pick(base_url=server.url) == ("endpoint", "")
 
 
