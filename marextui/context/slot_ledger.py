@@ -21,7 +21,7 @@ KIND_WORDS: Mapping[RequestKind, str] = {
     "task": "a task",
     "compact": "a summary request",
     "prewarm": "a prewarm",
-    "probe": "the questions of /probe",
+    "probe": "a question of /probe",
     "doctor": "a check of the server",
     "bench": "a measurement",
     "foreign": "another program's request",

@@ -26,6 +26,10 @@ class OneSlotChat(ScriptedChat):
     counts: bool = True
     _slot: list[Mapping[str, Any]] = field(default_factory=list)
 
+    def forget(self) -> None:
+        """The server has lost what it held."""
+        self._slot = []
+
     async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk, None]:
         said = 0
         async for chunk in super().stream(request):
