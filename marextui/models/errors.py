@@ -20,8 +20,11 @@ _OVERFLOW = re.compile(
     r"|prompt contains .{0,40}tokens|exceeds? (?:the )?(?:model'?s? )?(?:maximum )?(?:context|model length)"
     r"|(?:longer|greater) than the (?:model'?s? )?(?:maximum )?(?:context|model length)|context (?:the )?overflow"
     r"|maximum (?:prompt|model|allowed|sequence) length|max_seq_len|input is too long|reduce the length of"
-    r"|tokens_limit_reached|max size: \d+ tokens|must be <= \d+|must have less than \d+ tokens"
-    r"|input length .{0,60}exceeds?|request \(\d+\) exceeds",
+    r"|tokens_limit_reached|max size: \d+ tokens|(?:inputs?|prompt)\b[^.]{0,60} must be <= \d+"
+    r"|must have less than \d+ tokens|input length .{0,60}exceeds?|request \(\d+\) exceeds|model token limit"
+    r"|(?:prompt|input) token(?:s| count)\b.{0,30}exceed|prompt tokens limit|range of input length"
+    r"|reached (?:its|the) context length|more than max tokens allowed|exceed max message tokens"
+    r"|context_window_exceeded|prompt_tokens_exceeded",
     re.IGNORECASE | re.DOTALL,
 )
 _BYTES = re.compile(
@@ -33,7 +36,10 @@ _BYTES = re.compile(
 """The request has too many bytes; that is not a matter of tokens (case 105)."""
 _IMAGES = re.compile(
     r"image.{0,80}(?:too (?:large|big|many)|exceeds?|larger than|not supported|unsupported|invalid|could not be)"
-    r"|(?:too many|at most \d+|could not process|cannot process|unable to process|unsupported|invalid)[ \w]{0,20} image"
+    r"|(?:too many|at most \d+|unsupported|invalid|(?:could not|cannot|unable to|failed to) (?:process|identify|load"
+    r"|decode|open|read|fetch|download))[ \w]{0,20} (?:image|picture|media)"
+    r"|media (?:exceeds|is too large|type is not supported)|image/\w{3,5} media type|image appears to be"
+    r"|no endpoints? .{0,40}support image"
     r"|does(?: not|n't) (?:support|accept|take) (?:image|vision|multimodal)|no (?:image|vision) support|mmproj"
     r"|image_url.{0,60}(?:not|only|unsupported|invalid)|unknown variant .?image_url|not a (?:multimodal|vision) model",
     re.IGNORECASE,
@@ -68,7 +74,14 @@ _WINDOW_NUMBERS = tuple(
         rf"tokens? {_NUMBER} > {_NUMBER}",
         rf"exceed context limit: .{{0,40}}> {_NUMBER}",
         rf"max size: {_NUMBER}",
-        rf"must be <= {_NUMBER}",
+        rf"(?:inputs?|prompt)\b[^.]{{0,60}} must be <= {_NUMBER}",
+        rf"model token limit: {_NUMBER}",
+        rf"exceeds? the (?:configured )?limit of {_NUMBER}",
+        rf"tokens limit exceeded: {_NUMBER} > {_NUMBER}",
+        rf"range of input length should be \[\d+, {_NUMBER}\]",
+        rf"context length of {_NUMBER}",
+        rf"context length \({_NUMBER}",
+        rf"n_ctx: {_NUMBER}",
         rf"must have less than {_NUMBER}",
         rf"cannot exceed {_NUMBER}",
         rf"exceeds \({_NUMBER}\)",
@@ -83,6 +96,11 @@ _PROMPT_NUMBERS = tuple(
         rf"input length \({_NUMBER} tokens\)",
         rf"contains {_NUMBER} tokens",
         rf"prompt length {_NUMBER}",
+        rf"prompt token count of {_NUMBER}",
+        rf"\(requested: {_NUMBER}",
+        rf"limit exceeded: {_NUMBER} >",
+        rf"n_keep: {_NUMBER}",
+        rf"input \({_NUMBER} tokens\)",
         rf"requested tokens \({_NUMBER}\)",
         rf"given: {_NUMBER}",
         rf"{_NUMBER} in the messages",
@@ -95,6 +113,10 @@ _PROMPT_NUMBERS = tuple(
         rf"is {_NUMBER} tokens",
     )
 )
+
+
+_LEAST_WINDOW = 128
+"""Tokens: a smaller number in the words of a refusal is about something else than a window."""
 
 
 def _number(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
@@ -146,6 +168,7 @@ def classify(
     rate_text = bool(_RATE.search(everything))
     if _OVERFLOW.search(everything) and not rate_text and status in {None, 400, 413, 422, 500}:
         n_ctx = as_positive(at(body, "error", "n_ctx")) or _number(_WINDOW_NUMBERS, said)
+        n_ctx = n_ctx if n_ctx is not None and n_ctx >= _LEAST_WINDOW else None
         n_prompt = as_positive(at(body, "error", "n_prompt_tokens")) or _number(_PROMPT_NUMBERS, said)
         size = f"{n_prompt:,} tokens" if n_prompt else "more tokens"
         room = f"{n_ctx:,}" if n_ctx else "the model's window"

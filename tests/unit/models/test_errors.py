@@ -137,3 +137,64 @@ def test_no_key_that_a_server_quotes_is_shown() -> None:
         error = classify(401, raw, api_key="sk-secret-123")
         assert other not in error.message + error.hint
         assert "[redacted: api key #" in error.message
+
+
+@pytest.mark.parametrize(
+    ("said", "n_prompt", "n_ctx"),
+    [
+        ("prompt token count of 134021 exceeds the limit of 128000", 134_021, 128_000),
+        ("Your request exceeded model token limit: 131072 (requested: 140000)", 140_000, 131_072),
+        ("Range of input length should be [1, 129024]", None, 129_024),
+        ("input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000", None, 272_000),
+        ("The model has reached its context length. Reached context length of 4096 tokens.", None, 4_096),
+        ("tokens to keep is greater than the context length (n_keep: 9000 >= n_ctx: 4096)", 9_000, 4_096),
+        ("Prompt tokens limit exceeded: 131073 > 131072", 131_073, 131_072),
+        ("The input (210000 tokens) is longer than the model's context length (131072 tokens).", 210_000, 131_072),
+        ("tokens in request more than max tokens allowed", None, None),
+        ("context_window_exceeded", None, None),
+        ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens", 5_000, 4_096),
+    ],
+)
+def test_overflow_in_the_words_of_other_services(said: str, n_prompt: int | None, n_ctx: int | None) -> None:
+    """A refusal that is not known for an overflow leaves a conversation dead: nothing is made smaller (case 31)."""
+    error = classify(400, body(said))
+    assert (error.kind, error.n_prompt, error.n_ctx) == ("overflow", n_prompt, n_ctx)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "max_tokens must be <= 8192",
+        "max_new_tokens: must be <= 4096",
+        "temperature must be <= 2",
+        "n must be <= 128",
+        "`max_tokens` must be less than or equal to `8192`",
+        "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+    ],
+)
+def test_a_limit_of_another_parameter_is_no_window(said: str) -> None:
+    """Learned as a window, "temperature must be <= 2" would leave room for nothing, for ever."""
+    error = classify(400, body(said))
+    assert (error.kind, error.n_ctx) == ("bad_request", None)
+
+
+def test_a_window_that_nothing_fits_into_is_not_believed() -> None:
+    error = classify(400, body("the prompt is too long: maximum context length is 4 messages"))
+    assert (error.kind, error.n_ctx) == ("overflow", None)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "image.source.base64: specified using the image/png media type, but the image appears to be image/jpeg"),
+        (400, "media exceeds size limit: max 10485760 bytes (2013)"),
+        (400, "cannot identify image file <_io.BytesIO object>"),
+        (400, "Failed to load image or audio file"),
+        (500, "Failed to load image: broken PNG"),
+        (404, "No endpoints found that support image input"),
+        (400, "Could not process image"),
+    ],
+)
+def test_a_picture_that_is_in_the_way_is_known_for_one(status: int, said: str) -> None:
+    """One picture in the history must not make every later request fail (cases 102, 105)."""
+    assert classify(status, body(said)).about == "images"
