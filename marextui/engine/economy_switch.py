@@ -57,6 +57,8 @@ class EconomySwitch:
             connection.slots.forget("no step was sent since it was switched on")
         state.refresh_gauge()
         said = "Summaries go on with the conversation, prompts are computed ahead, the project is told by a dated copy."
+        if on and state.control.choice is not None and not state.economy_allowed():
+            said = f"{state.control.label} is not a local engine, so nothing changes yet; with a local one: {said}"
         if not on:
             said = "The three switches for local engines are off: every prompt is computed when you send a message."
         problem = await self.setup.save({"compact_continuation": on, "prewarm": ahead, "proj_snapshot": on})

@@ -130,6 +130,19 @@ async def test_switched_off_nothing_is_left_on(tmp_path: Path) -> None:
     await r.engine.close()
 
 
+async def test_with_a_hosted_model_it_says_that_nothing_changes_yet(tmp_path: Path) -> None:
+    """L1, L30, L70, B25: never for an external model, whatever the switch says."""
+    r = await rig(tmp_path, local=False)
+    await r.ask("Hello?")
+    told = await throw(r, True)
+    assert "not a local engine, so nothing changes yet" in told.text
+    asked = len(r.chat.requests)
+    await r.ask("And now?")
+    assert len(r.chat.requests) == asked + 1
+    assert set(states((await r.engine.status()).economy).values()) <= {"off", "suspended"}
+    await r.engine.close()
+
+
 async def test_while_a_turn_runs_it_waits(tmp_path: Path) -> None:
     """A turn is finished as it was begun: its prompt must not change in the middle (I7)."""
     hold = Hold()
