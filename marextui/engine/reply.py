@@ -78,6 +78,11 @@ class Reply:
                 self.finished = True
 
     @property
+    def cut_off(self) -> bool:
+        """Whether it ended because it may not be longer: its last call or sentence is incomplete."""
+        return self.finish_reason in {"length", "max_tokens"}
+
+    @property
     def body(self) -> str:
         return "".join(self.text)
 

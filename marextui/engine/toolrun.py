@@ -23,6 +23,10 @@ from marextui.engine.session import Session
 from marextui.tools.types import OmittedReader, Recaller, ToolBox, ToolContext, ToolResult
 
 INTERRUPTED = "Interrupted by the user before it finished; it may have taken effect in part."
+CUT_OFF = (
+    "Not run: your answer was cut off by the limit on its length, so this call is incomplete. Do less in one call, for "
+    "example write a file in parts."
+)
 NOT_RUN = "Not run: the user interrupted the turn first."
 
 
@@ -66,11 +70,18 @@ class ToolRunner:
     recaller: Recaller | None = None
     seen: SeenFiles | None = None
 
-    async def run_all(self, session: Session, calls: Sequence[ToolCall], *, turn: int, window: int | None) -> None:
-        """Run `calls` in order. Interrupted, every call still gets its result, so that the log stays valid."""
+    async def run_all(
+        self, session: Session, calls: Sequence[ToolCall], *, turn: int, window: int | None, cut_off: bool = False
+    ) -> None:
+        """Run `calls` in order. Interrupted, every call still gets its result, so that the log stays valid.
+
+        `cut_off`: the reply ended at its limit, so the last call is incomplete, however whole its arguments look (some
+        servers close them); half a file must not be written over a whole one.
+        """
         for position, call in enumerate(calls):
             try:
-                await self._run(session, call, turn=turn, window=window)
+                incomplete = cut_off and position == len(calls) - 1
+                await self._run(session, call, turn=turn, window=window, incomplete=incomplete)
             except asyncio.CancelledError:
                 answered = {m.tool_call_id for m in session.conversation.messages if m.turn == turn}
                 for later, open_call in enumerate(calls[position:]):
@@ -79,11 +90,11 @@ class ToolRunner:
                         await self._log(session, open_call, ToolResult(text, True, "interrupted"), turn, window, 0.0)
                 raise
 
-    async def _run(self, session: Session, call: ToolCall, *, turn: int, window: int | None) -> None:
+    async def _run(self, session: Session, call: ToolCall, *, turn: int, window: int | None, incomplete: bool) -> None:
         started = self.clock.monotonic()
         self.tally.calls += 1
         self.bus.emit(ToolStarted(call.id, call.name, call.arguments, self.titles.title(call.name, call.arguments)))
-        result = await self._permitted(call)
+        result = ToolResult(CUT_OFF, True, "cut off") if incomplete else await self._permitted(call)
         if result is None:
             self.bus.enter("tools", self.titles.title(call.name, call.arguments))
             context = ToolContext(

@@ -76,7 +76,13 @@ class TurnRunner:
             message = await self._step(turn, step, may_call=self.limits.may_call(step))
             if message is None or not message.tool_calls:
                 return
-            await self.tools.run_all(self.session, message.tool_calls, turn=turn, window=self.meter.window.tokens)
+            await self.tools.run_all(
+                self.session,
+                message.tool_calls,
+                turn=turn,
+                window=self.meter.window.tokens,
+                cut_off=self._reply is not None and self._reply.cut_off,
+            )
 
     async def rehearse(self, turn: int) -> None:
         """What goes before the first request, and no request: on a draft of the engine, to know what it will be (L34).
@@ -324,7 +330,7 @@ class TurnRunner:
         message = reply.message(taken_ids=taken, drop_repeats=self.limits.local)
         if message is None:
             self.bus.emit(StreamDropped(reply.message_id))
-            if reply.finish_reason == "length":
+            if reply.cut_off:
                 raise TurnFailed("error", "The answer was cut off before any text: the output limit was spent.")
             thought = " It thought, and wrote no answer." if reply.reasoning else ""
             self.bus.emit(Notice("warning", f"The model answered nothing.{thought}", "Retry, or say it another way."))
@@ -336,6 +342,9 @@ class TurnRunner:
                 "Ask again more narrowly, or raise max_tool_rounds.",
             )
         await self.session.append(MessageAdded(message))
+        if reply.cut_off and not message.tool_calls:
+            hint = "Say “go on” for the rest; max_output sets the limit."
+            self.bus.emit(Notice("warning", "The answer was cut off: the limit on its length was reached.", hint))
         if counting.learn(reply.usage) and reply.usage is not None and reply.usage.inp:
             await self.host.calibrated()
             await self.session.append(
