@@ -327,7 +327,7 @@ class ReasoningStreamed:
 
 @dataclass(frozen=True, slots=True)
 class StreamDropped:
-    """The unfinished assistant message `message_id` was abandoned without entering the log (error before any text)."""
+    """The unfinished assistant message `message_id` never enters the log: no text came, reasoning may have."""
 
     message_id: str
 

@@ -289,7 +289,8 @@ class MarexApp(CommandApp):
         self.open_item(event.item, event.how)
 
     def on_conversation_copy_requested(self, event: Conversation.CopyRequested) -> None:
-        self.copy(event.item.source, "the answer" if isinstance(event.item, AssistantItem) else "the block")
+        answer = isinstance(event.item, AssistantItem) and event.item.text
+        self.copy(event.item.source, "the answer" if answer else "the block")
 
     def on_conversation_link_clicked(self, event: Conversation.LinkClicked) -> None:
         self.open_link(event.href)

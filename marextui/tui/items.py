@@ -69,7 +69,8 @@ class AssistantItem(Item):
 
     @property
     def source(self) -> str:
-        return str(self.text)
+        """The answer; what was thought, where it came to none."""
+        return str(self.text) or str(self.reasoning)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -81,7 +81,7 @@ class ViewModel:
 
     def last_answer(self) -> str:
         """Source of the newest answer with text, "" without one."""
-        return next((i.source for i in reversed(self.items) if isinstance(i, AssistantItem) and i.source), "")
+        return next((str(i.text) for i in reversed(self.items) if isinstance(i, AssistantItem) and i.text), "")
 
     def find(self, query: str) -> list[int]:
         """Positions of the loaded items whose source, reasoning or title holds `query`, whatever the case."""
@@ -126,7 +126,7 @@ class ViewModel:
             case ev.TextStreamed() | ev.ReasoningStreamed():
                 return self._stream(event)
             case ev.StreamDropped():
-                self._remove(event.message_id)
+                self._dropped(event.message_id)
                 return {"items"}
             case ev.MessageAppended():
                 self._message(event.message)
@@ -185,6 +185,16 @@ class ViewModel:
         (item.text if isinstance(event, ev.TextStreamed) else item.reasoning).add(event.text)
         item.version += 1
         return {"items"}
+
+    def _dropped(self, key: str) -> None:
+        """An answer that came to nothing goes; what was thought until then stays to be read."""
+        item = self._by_key.get(key)
+        if not isinstance(item, AssistantItem) or not str(item.reasoning).strip():
+            self._remove(key)
+            return
+        item.text.set("")
+        item.streaming = False
+        item.version += 1
 
     def _message(self, message: Message) -> None:
         """A message of the log, live or read back; one that is known already is only completed."""

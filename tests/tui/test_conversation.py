@@ -19,7 +19,7 @@ from marextui.tui.viewmodel import ViewModel
 from marextui.tui.windowing import Limits
 from tests.stubs.frames import frame
 from tests.stubs.ports import FakeClock
-from tests.tui.scenes import compaction, short_turn, streamed, tool_turn
+from tests.tui.scenes import compaction, short_turn, streamed, tool_turn, usage
 
 
 class PaneApp(App[None]):
@@ -317,6 +317,23 @@ async def test_reasoning_is_one_line_until_expanded() -> None:
         await settled(pilot)
         assert "reasoning · 11" in frame(app)
         assert "secret plan" not in frame(app)
+        app.pane.reveal(0)
+        await settled(pilot)
+        await pilot.press("space")
+        await settled(pilot)
+        assert "secret plan" in frame(app)
+
+
+async def test_reasoning_that_was_interrupted_stays_as_one_line() -> None:
+    app = PaneApp()
+    async with running(app) as pilot:
+        app.play(ev.ReasoningStreamed("a", "secret plan"))
+        await settled(pilot)
+        assert "thinking · 11" in frame(app)
+        app.play(ev.StreamDropped("a"), ev.TurnFinished(1, "interrupted", usage()))
+        await settled(pilot)
+        assert "reasoning · 11" in frame(app)
+        assert "(interrupted here)" in frame(app)
         app.pane.reveal(0)
         await settled(pilot)
         await pilot.press("space")

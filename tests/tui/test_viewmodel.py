@@ -72,6 +72,21 @@ def test_a_dropped_stream_leaves_nothing() -> None:
     assert model.get("m") is None
 
 
+def test_what_was_thought_before_an_interrupt_stays_to_be_read() -> None:
+    model = folded(
+        ev.MessageAppended(Message("u", "user", "Go on", origin="user"), 1),
+        ev.ReasoningStreamed("m", "They want more."),
+        ev.TextStreamed("m", "\n"),
+        ev.StreamDropped("m"),
+        ev.TurnFinished(1, "interrupted", usage()),
+    )
+    _, thought, turn = model.items
+    assert isinstance(thought, AssistantItem)
+    assert isinstance(turn, TurnItem)
+    assert (thought.source, model.last_answer()) == ("They want more.", "")
+    assert (thought.streaming, thought.stopped) == (False, True)
+
+
 def test_an_interrupted_turn_says_so_everywhere() -> None:
     model = folded(
         ev.TextStreamed("m", "Half an ans"),
