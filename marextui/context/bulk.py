@@ -23,7 +23,10 @@ KEEP_IMAGES = 4
 
 BLOB_CHARS = 256
 """Shortest run of letters and digits that may be encoded data: identifiers, paths and hashes are shorter."""
-_BLOB = re.compile(r"[A-Za-z0-9+/_-]{256,}={0,2}|(?:[A-Za-z0-9+/]{60,100}\r?\n){4,}[A-Za-z0-9+/]*={0,2}")
+_BLOB = re.compile(
+    r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/_-]{256,}={0,2}|(?:[A-Za-z0-9+/]{60,100}\r?\n){4,}[A-Za-z0-9+/]*={0,2})"
+)
+"""Tried where a run begins, once: at every character of it, a text of long words took the square of their length."""
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[\w=;.+-]*,", re.ASCII)
 _HEADER_CHARS = 64 * 1024
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from marextui.context.entries import CompactionCommitted, MessageAdded
@@ -47,11 +48,13 @@ def as_messages(wire: Sequence[Any]) -> tuple[Message, ...]:
 
 def views_are_valid(r: Rig) -> None:
     """I1: each request, as it left, in the strict form and in the shape of every provider."""
-    for request in r.chat.turns:
+    for request, later in zip_longest(r.chat.turns, r.chat.turns[1:]):
         assert request.messages[0]["role"] == "system"
         assert request.messages[-1]["role"] in {"user", "tool"}
         view = as_messages(request.messages)
         assert strict_violations(view) == ()
+        if later is not None and later.messages[: len(request.messages)] == request.messages:
+            continue  # what is wrong with a shape of this one is wrong with that of the next
         for shape in SHAPES:
             assert shape_violations(to_shape(view, shape), shape) == ()
 

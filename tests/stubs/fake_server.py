@@ -250,6 +250,8 @@ class FakeServer:
                 self.requests.append(request)
                 if not await self._answer(self._reply_to(request), reader, writer):
                     return
+        except _NotHttp:
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         except (ConnectionError, asyncio.IncompleteReadError):
             return
         finally:
@@ -311,10 +313,20 @@ def _bytes(piece: Mapping[str, Any] | str | bytes) -> bytes:
     return b"data: " + json.dumps(piece).encode() + b"\n\n"
 
 
+_TLS_HELLO = b"\x16"
+
+
+class _NotHttp(Exception):
+    """Something else than a request came; servers say so in HTTP."""
+
+
 async def _read_request(reader: asyncio.StreamReader) -> Request | None:
     """One HTTP/1.1 request with a Content-Length; None at the end of the connection."""
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
+        begins = await reader.readexactly(1)
+        if begins == _TLS_HELLO:
+            raise _NotHttp
+        head = begins + await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
