@@ -20,6 +20,8 @@ LEAVE_SECONDS = 5.0
 """Longest that leaving a conversation, or the program, may take for this."""
 WAIT_SECONDS = 5.0
 """Longest that a request waits for a state that is being brought back."""
+BUSY_PAUSE = 1.2
+"""Seconds after which a busy server is asked once more."""
 KEPT_DAYS = 14
 """Days after which a state is deleted."""
 MEGABYTE = 1_000_000
@@ -94,7 +96,8 @@ class WarmResume:
         except _Not as why:
             self.last = str(why)
             return
-        if self._in_slot != conversation:
+        under_way = self._restoring is not None and not self._restoring.done()
+        if self._in_slot != conversation and not under_way:
             self._restoring = asyncio.create_task(self._enter(states, connection, conversation, view(connection)))
 
     async def _enter(
@@ -200,6 +203,9 @@ class WarmResume:
         facts = await connection.read_slots()
         if facts.total != 1:
             raise _Not("The server has several slots, or does not tell: nothing is kept.")
+        if facts.busy:  # it may only not have noticed yet that a prewarm was closed
+            await self.clock.sleep(BUSY_PAUSE)
+            facts = await connection.read_slots()
         if facts.busy:
             raise _Not("The server is busy with something else.")
 
