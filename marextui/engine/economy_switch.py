@@ -9,14 +9,13 @@ from marextui.engine.prewarm import Prewarmer
 from marextui.engine.setup import Setup
 from marextui.engine.state import EngineState
 
-OFFER = """\
-This engine runs on your own machine. Three switches let it compute less; none of them is on yet:
-- compact_continuation: a summary goes on with the conversation, so that only the question for it is computed.
-- prewarm: the next prompt is computed while you read the answer; the processor works a little longer after each turn.
-- proj_snapshot: what is told of the project is sent as a dated copy, and later only what has changed."""
-OFFER_HINT = (
-    "/economy on switches them on, /economy off leaves them off; either is remembered, and nothing is asked again."
+OFFER = (
+    "This engine is your own machine, and can be saved work. compact_continuation: a summary goes on with the "
+    "conversation. prewarm: the next prompt is computed while you read. proj_snapshot: of the project only changes are "
+    "sent."
 )
+OFFER_HINT = "/economy on or /economy off, and you are not asked again."
+"""Short: it comes under the first answer, which somebody is reading."""
 
 
 @dataclass(slots=True)

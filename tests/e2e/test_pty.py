@@ -48,8 +48,11 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def marextui(server: FakeServer, project: Path, *arguments: str, columns: int = 120, lines: int = 40) -> Terminal:
-    env = {"MAREX_BASE_URL": server.base_url, "MAREX_MODEL": "fake"}
+def marextui(
+    server: FakeServer, project: Path, *arguments: str, columns: int = 120, lines: int = 40, new: bool = False
+) -> Terminal:
+    """The product, as who uses it already; a `new` user has chosen nothing yet."""
+    env = {"MAREX_BASE_URL": server.base_url, "MAREX_MODEL": "fake", **({} if new else {"MAREX_PREWARM": "off"})}
     return Terminal([*PRODUCT, *arguments], cwd=project, columns=columns, lines=lines, env=env)
 
 
@@ -176,6 +179,26 @@ async def test_resizing_in_the_middle_of_an_answer(server: FakeServer, project: 
         assert "my draft" in term.text
         assert "[Conversation]" in term.text, "a narrow screen has tabs"
         await leave_with_draft(term)
+
+
+async def test_a_new_user_is_offered_once_to_save_the_machine_work(server: FakeServer, project: Path) -> None:
+    """Issue 4, section 5: under the first answer, by keyboard alone, on a small screen; never again after an answer."""
+    server.script(text_reply("The first answer."), text_reply("The second answer."))
+    async with marextui(server, project, columns=80, lines=24, new=True) as term:
+        await term.until(READY)
+        term.type("go" + ENTER)
+        await term.until("/economy on or /economy off")
+        assert "The first answer." in term.text
+        term.type("/economy off" + ENTER)
+        await term.until("Saved in your settings")
+        await leave(term)
+    async with marextui(server, project, columns=80, lines=24, new=True) as term:
+        await term.until(READY)
+        term.type("go" + ENTER)
+        await term.until("The second answer.")
+        await term.until("inp 100 / out 10")
+        await leave(term)
+        assert b"/economy" not in bytes(term.raw)
 
 
 async def leave_with_draft(term: Terminal) -> None:

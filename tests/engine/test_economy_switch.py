@@ -63,7 +63,8 @@ async def test_it_is_offered_once_after_the_first_answer(tmp_path: Path) -> None
     await r.ask("And now?")
     assert offers(r) == 1
     offer = next(n for n in r.of(Notice) if n.text == OFFER)
-    assert [key for key in KEYS if f"\n- {key}: " in offer.text] == list(KEYS)
+    assert [key for key in KEYS if f". {key}: " in offer.text] == list(KEYS)
+    assert len(offer.text) < 240, "the first answer stays in sight"
     assert "/economy on" in offer.hint
     assert "/economy off" in offer.hint
     await r.engine.close()

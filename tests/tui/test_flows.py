@@ -126,7 +126,7 @@ async def test_an_offer_comes_while_somebody_types_and_takes_nothing_from_them()
         await settled(pilot)
         assert app.main.composer.text == "my next words"
         assert app.screen is app.main
-        assert "/economy on switches them on" in frame(app)
+        assert "/economy on or /economy off" in frame(app)
 
 
 async def test_an_export_that_fails_says_why() -> None:
