@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from marextui.context.budget import reached
-
 MIN_MESSAGES = 6
 """Fewest history messages (system part excluded, summary pair included) for an automatic compaction (M19, B19)."""
 MAX_FAILURES = 3
@@ -137,19 +135,3 @@ def why_no_compaction(
             "Shorten the rules or choose a model with a larger window."
         )
     return tried
-
-
-def should_compact(
-    *,
-    auto: bool,
-    messages: int,
-    window: int | None,
-    budget: int | None,
-    compact_at: float,
-    used: int,
-    tried: str = "",
-) -> bool:
-    """True when H (`used`) has reached the threshold and nothing in `why_no_compaction` forbids it (M5, M18–M20)."""
-    if why_no_compaction(auto=auto, messages=messages, window=window, budget=budget, tried=tried):
-        return False
-    return reached(used, budget, compact_at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _SYNONYMS: dict[str, str] = {
     "session intent": (
@@ -34,6 +35,7 @@ _SYNONYMS: dict[str, str] = {
 _CANONICAL = {synonym: title for title, synonyms in _SYNONYMS.items() for synonym in synonyms.split("|")}
 
 
+@lru_cache(maxsize=8192)
 def plain(text: str) -> str:
     """`text` for comparison: no accents, case, punctuation or Markdown; words separated by one blank."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))

@@ -6,7 +6,7 @@ Each trigger is a small value behind one protocol. All obey the same rules of wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -125,22 +125,19 @@ class Threshold:
         return moment.over_threshold
 
     def cut(self, facts: CutFacts) -> Cut | None:
-        if facts.target is None:
-            return None
-        for size in facts.sizes:
-            found = choose_cut(
+        def with_summary(size: int, target: float, ceiling: float) -> Cut | None:
+            return choose_cut(
                 facts.messages,
                 facts.counts,
                 summary_tokens=size,
-                target=max(facts.target, facts.ceiling or 0.0),
+                target=max(target, facts.ceiling or 0.0),
                 used=facts.used,
                 mid_turn=facts.mid_turn,
-                ceiling=goal_of(facts.target) if facts.ceiling is None else facts.ceiling,
+                ceiling=ceiling,
                 pending=facts.pending,
             )
-            if found is not None:
-                return found
-        return None
+
+        return _first_that_helps(facts, with_summary)
 
     def explain(self, moment: Moment) -> tuple[str, ...]:
         return (f"at {moment.mark} (now {moment.share} of the budget)",)
@@ -244,20 +241,27 @@ def chosen_trigger(name: ChosenTrigger, *, keep: int = KEEP_TURNS, slide_by: int
 
 
 def _newest_turns(facts: CutFacts, turns: int, reduction: float) -> Cut | None:
-    if facts.target is None:
-        return None
-    for size in facts.sizes:
-        found = turns_cut(
+    def with_summary(size: int, target: float, ceiling: float) -> Cut | None:
+        return turns_cut(
             facts.messages,
             facts.counts,
             turns=turns,
             summary_tokens=size,
-            target=facts.target,
+            target=target,
             used=facts.used,
-            ceiling=goal_of(facts.target) if facts.ceiling is None else facts.ceiling,
+            ceiling=ceiling,
             floor_reduction=reduction,
             pending=facts.pending,
         )
-        if found is not None:
-            return found
-    return None
+
+    return _first_that_helps(facts, with_summary)
+
+
+def _first_that_helps(facts: CutFacts, with_summary: Callable[[int, float, float], Cut | None]) -> Cut | None:
+    """The cut `with_summary` finds with the largest summary that still leaves one: it takes the tokens of a summary,
+    the threshold, and what H may be at most afterwards. None also where there is no threshold."""
+    if facts.target is None:
+        return None
+    ceiling = goal_of(facts.target) if facts.ceiling is None else facts.ceiling
+    cuts = (with_summary(size, facts.target, ceiling) for size in facts.sizes)
+    return next((cut for cut in cuts if cut is not None), None)

@@ -195,7 +195,7 @@ class Compactor:
         at = next((i for i, m in enumerate(messages) if m.id == kept[cut.index].id), 0)
         before = await asyncio.to_thread(_clean, messages[:at])
         new = await asyncio.to_thread(settled, checked.summary, before)
-        merged = self.summariser.strategy.merge(earlier, new, cycle=cycle)
+        merged = await asyncio.to_thread(self.summariser.strategy.merge, earlier, new, cycle=cycle)
         known = await asyncio.to_thread(settled, merged.summary, before)
         gone = joined(known, checked.folded, merged.left_out)
         fitted = fit_tokens(in_place(known, gone), plan.cap, session.ledger.text)
@@ -318,7 +318,7 @@ class Compactor:
         self, session: Session, new: Summary, archived: Sequence[SummaryItem], cycle: int, dated: str
     ) -> None:
         """Feed long-term memory (M32); a failure is a warning, never a failed compaction."""
-        facts = durable_facts(new, archived)
+        facts = await asyncio.to_thread(durable_facts, new, archived)
         if not facts:
             return
         try:

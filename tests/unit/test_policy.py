@@ -14,7 +14,6 @@ from marextui.context.policy import (
     after_attempt,
     after_undo,
     already_tried,
-    should_compact,
     why_no_compaction,
     without_refusal,
 )
@@ -24,10 +23,8 @@ from marextui.context.policy import (
 def test_all_three_conditions_must_hold(auto: bool, enough: bool, known: bool) -> None:
     """M20: a truth table of 8 rows, only all-true triggers."""
     window, budget = (32_768, 27_472) if known else (None, None)
-    happens = should_compact(
-        auto=auto, messages=6 if enough else 5, window=window, budget=budget, compact_at=0.65, used=27_000
-    )
-    assert happens is (auto and enough and known)
+    why = why_no_compaction(auto=auto, messages=6 if enough else 5, window=window, budget=budget)
+    assert (why == "") is (auto and enough and known)
 
 
 def test_the_first_failing_condition_is_the_one_told() -> None:
@@ -38,14 +35,6 @@ def test_the_first_failing_condition_is_the_one_told() -> None:
     assert "does not fit" in why_no_compaction(auto=True, messages=6, window=4096, budget=0)
     assert why_no_compaction(auto=True, messages=6, window=4096, budget=100, tried="later") == "later"
     assert why_no_compaction(auto=True, messages=6, window=4096, budget=100) == ""
-
-
-def test_below_the_threshold_nothing_happens_though_nothing_forbids_it() -> None:
-    """M5."""
-    for used, happens in ((17_856, False), (17_857, True)):
-        assert (
-            should_compact(auto=True, messages=6, window=32_768, budget=27_472, compact_at=0.65, used=used) is happens
-        )
 
 
 def tried(
