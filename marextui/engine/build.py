@@ -97,13 +97,14 @@ def assemble(
     bus = Bus()
 
     def new_ledger() -> TokenLedger:
-        """A fresh ledger for another conversation; what was learned of the model's tokenizer stays."""
-        meter.ledger = TokenLedger(parts.count, meter.ledger.factor, echo_reasoning=policy.echo_reasoning)
-        meter.scales = Scales(echo_reasoning=policy.echo_reasoning)
+        """A fresh ledger for another conversation; what was learned of the model and its server stays."""
+        echo = meter.ledger.echo_reasoning
+        meter.ledger = TokenLedger(parts.count, meter.ledger.factor, echo_reasoning=echo)
+        meter.scales = Scales(echo_reasoning=echo)
         return meter.ledger
 
     meter = Meter(
-        TokenLedger(parts.count),
+        TokenLedger(parts.count, echo_reasoning=policy.echo_reasoning),
         policy.compact_at,
         policy.max_output,
         policy.reserve_override,

@@ -133,6 +133,11 @@ class Meter:
         self.used_at_turn_end.append(used)
         del self.used_at_turn_end[: -(RATE_TURNS + 1)]
 
+    def echo_reasoning(self, wanted: bool) -> None:
+        """Whether past reasoning is sent back from now on, and so counts."""
+        self.ledger.echo_reasoning = wanted
+        self.scales = Scales(echo_reasoning=wanted)
+
     def rewritten(self) -> None:
         """A compaction or undo changed H by itself: the rate starts again."""
         self.used_at_turn_end.clear()

@@ -256,8 +256,8 @@ class TurnRunner:
     async def _shrink(self, turn: int, problem: ModelError, reductions: int, sent: ChatRequest) -> bool:
         """A server found the request too large: make it smaller. True when the next one differs (B17, case 43).
 
-        Tokens only when it was about tokens: too many bytes (413) take bytes away, and no other error takes anything
-        (case 105).
+        One that wants past reasoning, or does not, gets the request the other way round, once. Tokens go only when it
+        was about tokens: too many bytes (413) take bytes away, and no other error takes anything (case 105).
         """
         if problem.kind == "overflow":
             await self._shrink_tokens(turn, problem, reductions)
@@ -265,6 +265,8 @@ class TurnRunner:
             await self.reducer.lighten(turn, self.meter.weigh(self.session, self.host.system_part()) // 2)
         elif problem.about == "images":
             await self.reducer.spare_images(turn)
+        elif problem.about == "reasoning" and not reductions:
+            self.meter.echo_reasoning(not self.session.ledger.echo_reasoning)
         else:
             return False
         return self._request(self.host.system_part(), may_call=True).messages != sent.messages

@@ -45,6 +45,12 @@ _IMAGES = re.compile(
     re.IGNORECASE,
 )
 """A picture is in the way: its size, their number, or that the model takes none (neighbours of case 102)."""
+_REASONING = re.compile(
+    r"reasoning_content.{0,80}(?:missing|required|must be|passed back|not (?:allowed|permitted|supported)|unsupported"
+    r"|extra|unexpected|unknown)|(?:missing|require\w*|must|unexpected|unknown|unsupported|extra).{0,80}reasoning_content",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A server wants past reasoning sent back, or does not want it: some refuse a conversation without, some one with."""
 _RATE = re.compile(
     r"rate[_ -]?limit|tokens per (?:min|hour|day)|requests per (?:min|hour|day)|\b[tr]p[md]\b|insufficient_quota|quota"
     r"|too many requests|resource_exhausted",
@@ -200,6 +206,14 @@ def classify(
             hint="Another model may take it; smaller or fewer pictures may do.",
             status=status,
             about="images",
+        )
+    if _REASONING.search(everything) and status in {None, 400, 422}:
+        return ModelError(
+            "bad_request",
+            f"The server and this program disagree on whether past reasoning is sent back.{told}",
+            hint="It was tried both ways; another model may take the conversation.",
+            status=status,
+            about="reasoning",
         )
     if _TEMPLATE.search(everything):
         return ModelError(

@@ -123,7 +123,7 @@ class ModelError(Exception):
         status: int | None = None,
         n_ctx: int | None = None,
         n_prompt: int | None = None,
-        about: Literal["", "bytes", "images"] = "",
+        about: Literal["", "bytes", "images", "reasoning"] = "",
         passing: bool = False,
         retry_after: float | None = None,
     ) -> None:
@@ -134,7 +134,7 @@ class ModelError(Exception):
         self.status = status
         self.n_ctx = n_ctx
         self.n_prompt = n_prompt
-        self.about: Literal["", "bytes", "images"] = about
+        self.about: Literal["", "bytes", "images", "reasoning"] = about
         self.passing = passing
         self.retry_after = retry_after
 

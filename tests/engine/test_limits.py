@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from marextui.context.messages import ImagePart, TextPart, canonical_json
 from marextui.context.omission import parse_marker
 from marextui.engine.events import CompactionFinished, Notice, OutputsReplaced, StepRefused, TurnFinished
 from marextui.engine.state import Policy
-from marextui.models.types import ModelError, Usage
+from marextui.models.types import Accepted, ModelError, ReasoningChunk, Usage
 from marextui.store.calibration import CalibrationStore
 from tests.stubs.engine_rig import Rig
 from tests.stubs.scripted_model import ScriptedChat, ScriptedTools, call, say
@@ -281,3 +282,31 @@ async def test_the_log_grows_with_what_is_new_and_not_with_compactions(rig) -> N
     assert messages >= 20 * 40_000
     assert max(decisions) < 20_000
     assert others < messages / 4
+
+
+@pytest.mark.parametrize("echo", [False, True])
+async def test_a_server_that_wants_past_reasoning_or_not_gets_it_so_from_then_on(rig, echo: bool) -> None:
+    """Some services refuse a tool loop without the reasoning of its calls, some refuse any field they do not know."""
+
+    def thinking(reply: list[Any]) -> list[Any]:
+        return [reply[0], ReasoningChunk("let me look"), *reply[1:]]
+
+    refused = ModelError("bad_request", "reasoning_content …", status=400, about="reasoning")
+    chat = ScriptedChat([thinking(call(("Look", "{}"), ids=["c1"])), [refused], say("seen"), say("again"), say("new")])
+    r = await rig(chat=chat, tools=ScriptedTools({"Look": "a view"}), policy=Policy(echo_reasoning=echo))
+    assert (await r.ask("look")).end == "done"
+    assert (await r.ask("again")).end == "done"
+    sent = [["reasoning_content" in m for m in q.messages if m.get("tool_calls")] for q in r.chat.turns]
+    assert sent == [[], [echo], [not echo], [not echo]]
+    assert r.engine.session.ledger.echo_reasoning is not echo
+    await r.engine.open_conversation(None)
+    assert r.engine.session.ledger.echo_reasoning is not echo, "what was learned of the server stays"
+    r.check_log()
+
+
+async def test_a_quarrel_about_reasoning_is_tried_the_other_way_once(rig) -> None:
+    refused = [[ModelError("bad_request", "reasoning_content …", status=400, about="reasoning")] for _ in range(5)]
+    first = [Accepted(), ReasoningChunk("hm"), *call(("Look", "{}"), ids=["c1"])[1:]]
+    r = await rig(chat=ScriptedChat([first, *refused]), tools=ScriptedTools({"Look": "a view"}))
+    assert (await r.ask("look")).end == "error"
+    assert len(r.chat.turns) == 3

@@ -198,3 +198,18 @@ def test_a_window_that_nothing_fits_into_is_not_believed() -> None:
 def test_a_picture_that_is_in_the_way_is_known_for_one(status: int, said: str) -> None:
     """One picture in the history must not make every later request fail (cases 102, 105)."""
     assert classify(status, body(said)).about == "images"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Missing `reasoning_content` field in the assistant message at message index 4",
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        "messages.3: Unexpected field reasoning_content",
+        "property 'messages.2.reasoning_content' is unsupported",
+    ],
+)
+def test_a_quarrel_about_past_reasoning_is_known_for_one(said: str) -> None:
+    """Case 30's neighbour: some services refuse a tool loop without it, some any conversation with it."""
+    assert classify(400, body(said)).about == "reasoning"
+    assert classify(400, body("the reasoning was bad")).about == ""
