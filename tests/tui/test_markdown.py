@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from marextui.context.sanitise import sanitise
 from marextui.tui.glyphs import ASCII, UNICODE
 from marextui.tui.markdown.highlighting import AT_ONCE, Highlighter, coloured
 from marextui.tui.markdown.lines import Line, Piece
@@ -118,8 +119,49 @@ def test_html_is_shown_as_it_was_written_and_not_dropped() -> None:
 
 def test_images_are_links_without_a_picture() -> None:
     (line,) = document(parse("![a plan](http://x/y.png)", UNICODE, Highlighter()))[0].lines(40)
-    assert line.text.plain == "a plan"
-    assert "http://x/y.png" in str(line.text.spans[0].style)
+    assert line.text.plain == "a plan (http://x/y.png)"
+    assert any("http://x/y.png" in str(span.style) for span in line.text.spans)
+
+
+@pytest.mark.parametrize(
+    ("source", "shown_as"),
+    [
+        ("See [the *docs*](https://example.org/a), then go.", "See the docs (https://example.org/a), then go."),
+        ("[https://bank.example](https://evil.example/)", "https://bank.example (https://evil.example/)"),
+        ("[a.py](src/a.py:3)", "a.py (src/a.py:3)"),
+        ("[`x`](#there)", "x (#there)"),
+        ("[empty]()", "empty"),
+        ("[](http://x)", "http://x"),
+        ("![](http://x/y.png)", "http://x/y.png"),
+        ("[src/a.py](src/a.py)", "src/a.py"),
+        ("<https://example.org/>", "https://example.org/"),
+        ("[example.org](https://example.org/)", "example.org"),
+        ("www.x.org me@x.org", "www.x.org me@x.org"),
+        ("https://ru.wikipedia.org/wiki/Кошка", "https://ru.wikipedia.org/wiki/Кошка"),
+        ("[t](http://x/&#x202e;b)", "t (http://x/%E2%80%AEb)"),
+    ],
+)
+def test_a_link_shows_where_it_leads_unless_its_text_says_so(source: str, shown_as: str) -> None:
+    assert rendered(source, 200) == shown_as
+
+
+def test_a_name_that_only_looks_like_another_shows_what_it_is() -> None:
+    """A Cyrillic а in the host."""
+    assert rendered("http://pаy.example", 80) == "http://pаy.example (http://xn--py-7kc.example)"
+
+
+def test_a_long_address_is_shortened() -> None:
+    shown_as = rendered(f"[x](http://x/{'y' * 900})", 10_000)
+    assert len(shown_as) < 220
+    assert shown_as.endswith("…)")
+
+
+@pytest.mark.parametrize("code", ["#x202e", "#8238", "#x2066", "#12", "#155", "#x85"])
+def test_no_character_is_smuggled_in_as_an_entity(code: str) -> None:
+    """Case 27: the source is clean, what an entity stands for must be too."""
+    for source in (f"a &{code}; b", f"[&{code};x](y)", f"![&{code};x](y)", f"| &{code}; |\n|--|\n"):
+        text = rendered(source)
+        assert text == sanitise(text)
 
 
 @given(st.text(st.sampled_from("ab \n-*_`#>|[]()!<&1.~:\\"), max_size=120), WIDTH)

@@ -1,4 +1,7 @@
-"""Markdown source to pieces. The source is clean already; what is no Markdown we know is shown as it was written."""
+"""Markdown source to pieces. The source is clean already; what is no Markdown we know is shown as it was written.
+
+A link shows where it leads: a text that promises one address and hides another deceives nobody.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from textual.content import Content, Span
 from textual.style import Style
 
+from marextui.context.sanitise import one_line, sanitise
 from marextui.tui.glyphs import ASCII, Glyphs
 from marextui.tui.markdown.highlighting import Highlighter
 from marextui.tui.markdown.lines import BLANK, EMPTY, Align, Line, Piece, Rule, Table
@@ -29,6 +34,9 @@ _HEADINGS = {
     "h5": "bold",
     "h6": "bold $foreground 80%",
 }
+_ADDRESS = "$foreground-muted"
+ADDRESS_CELLS = 200
+"""Cells of an address that are shown."""
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
@@ -204,7 +212,8 @@ class _Writer:
         style: str | Style = _MARKS.get(node.type, "")
         match node.type:
             case "text":
-                self._add(_SPACE.sub(" ", node.content))
+                # an entity ("&#x202e;") became a character only here
+                self._add(_SPACE.sub(" ", sanitise(node.content)))
             case "softbreak":
                 self._add(" ")
             case "hardbreak":
@@ -216,10 +225,33 @@ class _Writer:
                 self._add("\n" if _BREAK.fullmatch(node.content) else node.content)
             case "link" | "image":
                 target = str(node.attrs.get("href") or node.attrs.get("src") or "")
-                style = Style(underline=True) + Style.from_meta({"href": target})
-                if node.type == "image" and not node.children:
-                    self._add(node.content or target)
+                self._link(node, target)
+                return
         for child in node.children:
             self.write(child)
         if style and self._at > start:
             self.spans.append(Span(start, self._at, style))
+
+    def _link(self, node: SyntaxTreeNode, target: str) -> None:
+        """The text of a link or picture, and its address behind it unless the text is that."""
+        start, first = self._at, len(self.parts)
+        for child in node.children:
+            self.write(child)
+        if self._at == start:
+            self._add(sanitise(node.content) or one_line(target, ADDRESS_CELLS))
+        end, text = self._at, "".join(self.parts[first:]).strip()
+        self.spans.append(Span(start, end, "underline"))
+        if target and not _names(text, target):
+            self._add(f" ({one_line(target, ADDRESS_CELLS)})")
+            self.spans.append(Span(end, self._at, _ADDRESS))
+        self.spans.append(Span(start, self._at, Style.from_meta({"href": target})))
+
+
+def _names(text: str, target: str) -> bool:
+    """Whether a link's text is its address, written in full or as people write addresses."""
+    for address in (target, unquote(target)):
+        for scheme in ("", "https://", "http://", "mailto:"):
+            known = address.removeprefix(scheme)
+            if text in (known, known.removesuffix("/")):
+                return True
+    return False
