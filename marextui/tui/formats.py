@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from marextui.engine.events import Gauge, UsageLine
@@ -79,6 +80,22 @@ def clock(at: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
     except (OverflowError, ValueError, OSError):
         return "?"
+
+
+def day(at: float, now: float) -> str:
+    """When, in local time, as told at `now` (both seconds since the epoch): the nearer, the more exact.
+
+    "today 14:02", "yesterday 09:30", "Mon 23 Nov" of this year, "23 Nov 2024"; "?" when it is no date.
+    """
+    try:
+        then, today = datetime.fromtimestamp(at), datetime.fromtimestamp(now)
+    except (OverflowError, ValueError, OSError):
+        return "?"
+    ago = (today.date() - then.date()).days
+    if ago in (0, 1):
+        return f"{('today', 'yesterday')[ago]}{_SPACE}{then:%H:%M}"
+    date = f"{then.day}{_SPACE}{then:%b}"
+    return f"{then:%a}{_SPACE}{date}" if then.year == today.year else f"{date}{_SPACE}{then.year}"
 
 
 def duration(seconds: float) -> str:

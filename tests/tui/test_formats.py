@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from marextui.engine.events import Gauge, UsageLine
@@ -116,3 +118,28 @@ def test_key_names() -> None:
     assert formats.keys("slash,N,pagedown") == "/ N PgDn"
     assert formats.keys("ctrl+j, f2,shift+up") == "Ctrl+J F2 Shift+Up"
     assert formats.keys("") == ""
+
+
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        ("2026-11-30 14:02:59", "today 14:02"),
+        ("2026-11-30 00:00:00", "today 00:00"),
+        ("2026-11-30 23:59:00", "today 23:59"),
+        ("2026-11-29 23:59:59", "yesterday 23:59"),
+        ("2026-11-28 12:00:00", "Sat 28 Nov"),
+        ("2026-11-23 08:00:00", "Mon 23 Nov"),
+        ("2026-01-01 00:00:00", "Thu 1 Jan"),
+        ("2025-12-31 23:59:59", "31 Dec 2025"),
+        ("2026-12-01 00:00:00", "Tue 1 Dec"),
+    ],
+)
+def test_a_day_is_told_the_more_exactly_the_nearer_it_is(at: str, text: str) -> None:
+    """In local time; midnight, not 24 hours, parts today from yesterday, and a clock that went back tells no lie."""
+    now = datetime.fromisoformat("2026-11-30 14:30:00").timestamp()
+    assert formats.day(datetime.fromisoformat(at).timestamp(), now).replace("\u00a0", " ") == text
+
+
+@pytest.mark.parametrize("at", [1e18, -1e18, float("inf"), float("nan")])
+def test_what_is_no_date_is_unknown(at: float) -> None:
+    assert formats.day(at, 1_700_000_000.0) == "?"

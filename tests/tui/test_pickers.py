@@ -127,7 +127,7 @@ async def test_conversations_are_searched_by_the_engine() -> None:
         await pilot.pause()
         assert asked[-1] == "ab"
         assert "talk 7" in frame(app)
-        assert "17\u00a0h ago · 7 turns · 70 messages · proj · c7" in frame(app)
+        assert "today\u00a004:43 · 7 turns · 70 messages · proj · c7" in frame(app)
         await pilot.press("backspace")
         await pilot.pause()
         assert "Nothing matches" in frame(app)

@@ -18,8 +18,7 @@ LIMIT = 200
 
 def conversation_row(info: ConversationInfo, now: float) -> Content:
     """Two lines for a conversation; `now` in seconds since the epoch."""
-    age = formats.age(now - info.updated_at)
-    facts = [age if age == "now" else f"{age} ago"]
+    facts = [formats.day(info.updated_at, now)]
     facts.append(f"{formats.tokens(info.turns)} turn{'' if info.turns == 1 else 's'}")
     facts.append(f"{formats.tokens(info.messages)} message{'' if info.messages == 1 else 's'}")
     facts.append(line(info.project, 120).plain)
