@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -70,6 +71,8 @@ def open_request(messages: Sequence[Message]) -> Message | None:
 
 
 _SAYS_LITTLE = 30
+_NUMBER_LAST = re.compile(r"(?:^|\s)\d{1,2}[.)]$")
+"""The number of a list's next item, taken for the end of a sentence."""
 
 
 def lead_of(text: str) -> str:
@@ -84,7 +87,7 @@ def lead_of(text: str) -> str:
         sentence = " ".join(sentence.split())
         last = lead.rpartition(" … ")[2]
         lead += sentence if not lead else f" {sentence}" if f"{last} {sentence}" in line else f" … {sentence}"
-        if len(lead) >= _SAYS_LITTLE:
+        if len(lead) >= _SAYS_LITTLE and not _NUMBER_LAST.search(lead):
             break
     return lead or text[:400]
 

@@ -233,6 +233,11 @@ def test_the_done_list_says_how_each_request_ended() -> None:
     assert text.splitlines()[-1] == "- “delete X” (m1) → answered: “Done. I deleted x and its backup.”"
 
 
+def test_a_numbered_plan_in_one_line_is_quoted_to_its_end() -> None:
+    messages = talk(user("plan it"), assistant("1. split core.py 2. move the helpers 3. update the imports"))
+    assert done_list(messages)[0].outcome == "1. split core.py 2. move the helpers 3. update the imports"
+
+
 def test_requests_are_bounded() -> None:
     said = [
         part for n in range(30) for part in (user(f"please do number {n} " + "x" * 300), assistant(f"Did {n}. " * 9))
