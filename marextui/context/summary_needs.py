@@ -37,7 +37,7 @@ _PER_THIRD = 3
 """Facts of a third that a summary should have."""
 _CANDIDATES = 8
 _TEXT, _COMMAND, _QUOTE = 300, 140, 600
-_SHARED_WORDS = 0.8
+SHARED_WORDS = 0.8
 _SHARED_OF_REQUEST = 0.6
 _NEGATION_WORDS = "not never no without avoid don stop cannot forbidden ne pas jamais sans aucun aucune nicht nunca"
 _NEGATIONS = frozenset(_NEGATION_WORDS.split())
@@ -75,16 +75,14 @@ class Need:
     met: Callable[[View], bool]
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(w for w in plain(text).split() if len(w) > 2 or w.isdigit())
+def words_of(text: str) -> frozenset[str]:
+    """The words of a `plain` text that say something."""
+    return frozenset(w for w in text.split() if len(w) > 2 or w.isdigit())
 
 
-def says(item: str, text: str, share: float = _SHARED_WORDS) -> bool:
-    """Whether `item` has most of the words of `text`, the same way round; both `plain`. False for fewer than three."""
-    words, said = _words(text), set(item.split())
-    if len(words) < 3 or len(words & said) < share * len(words):
-        return False
-    return bool(said & _NEGATIONS) == bool(_NEGATIONS & set(text.split()))
+def is_negated(text: str) -> bool:
+    """Whether a `plain` text forbids or denies."""
+    return not _NEGATIONS.isdisjoint(text.split())
 
 
 def _told(text: str, share: float, view: View) -> bool:
@@ -92,8 +90,14 @@ def _told(text: str, share: float, view: View) -> bool:
     short = " ".join(text.split()).casefold()[:160].rstrip()
     if short and short in view.whole:
         return True
-    wanted = plain(text)
-    return any(says(item, wanted, share) for item in view.plain)
+    bare = plain(text)
+    words, negated = words_of(bare), is_negated(bare)
+    if len(words) < 3:
+        return False
+    return any(
+        len(words.intersection(item.split())) >= share * len(words) and is_negated(item) == negated
+        for item in view.plain
+    )
 
 
 def core_of(error: str) -> str:
@@ -151,7 +155,7 @@ def must_keep(span: Sequence[Message], *, cycle: int, language: str) -> tuple[Ne
     for said_order in reversed(order_history(span)):
         if said_order.kind in {"constraint", "toggle"} and not said_order.superseded_by:
             told = item(quoted(said_order.text, _QUOTE), said_order.message_id)
-            met = partial(_told, said_order.text, _SHARED_WORDS)
+            met = partial(_told, said_order.text, SHARED_WORDS)
             needs.append(Need("constraint", told.text, "requirements", told, met))
     return tuple(needs)
 

@@ -18,7 +18,7 @@ from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
 from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attempt, after_forced, without_refusal
 from marextui.context.redacted import redacted_message
-from marextui.context.settling import settled
+from marextui.context.settling import Settlement
 from marextui.context.summary import SummaryRejected
 from marextui.context.triggers import OVERFLOW, CutFacts, Trigger, goal_of
 from marextui.engine.bus import Bus
@@ -194,9 +194,10 @@ class Compactor:
         messages = session.conversation.messages
         at = next((i for i, m in enumerate(messages) if m.id == kept[cut.index].id), 0)
         before = await asyncio.to_thread(_clean, messages[:at])
-        new = await asyncio.to_thread(settled, checked.summary, before)
+        settlement = await asyncio.to_thread(Settlement, before)
+        new = await asyncio.to_thread(settlement.of, checked.summary)
         merged = await asyncio.to_thread(self.summariser.strategy.merge, earlier, new, cycle=cycle)
-        known = await asyncio.to_thread(settled, merged.summary, before)
+        known = await asyncio.to_thread(settlement.of, merged.summary)
         gone = joined(known, checked.folded, merged.left_out)
         fitted = fit_tokens(in_place(known, gone), plan.cap, session.ledger.text)
         gone = joined(fitted.summary, gone, fitted.folded)

@@ -7,9 +7,13 @@ import pytest
 from marextui.context.entries import Summary, SummaryItem
 from marextui.context.messages import Message
 from marextui.context.offline import offline_summary
-from marextui.context.settling import settled
+from marextui.context.settling import Settlement
 from marextui.context.summary import parse_summary, render_summary
 from tests.stubs.talk import assistant, bash, talk, user
+
+
+def settled(summary: Summary, before: list[Message]) -> Summary:
+    return Settlement(before).of(summary)
 
 
 def _summary(text: str) -> Summary:
