@@ -1,4 +1,4 @@
-"""Log entries: everything that ever happened in a conversation, as values, and their JSON form.
+"""Log entries: everything that ever happened in a conversation, as values (`context.entry_codec`: their JSON form).
 
 The log is append-only. Messages are facts; the other entries are *decisions* (omit this output, summarise up to
 there, undo that) or *events* (a turn ended, an error was shown). The view a model is sent is a pure fold of them
@@ -7,16 +7,15 @@ there, undo that) or *events* (a turn ended, an error was shown). The view a mod
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
-from marextui.context.messages import Message, OtherPart, Part, TextPart, ToolCall, part_from_wire, part_to_wire
+from marextui.context.messages import Message, OtherPart, TextPart
 from marextui.context.project_entries import (
     ContextUpdated,
     ProjectHidden,
     ProjectSnapshotDropped,
     ProjectSnapshotTaken,
-    decode_project,
 )
 
 TriggerName = Literal["threshold", "manual", "overflow", "sliding", "task"]
@@ -309,110 +308,6 @@ class Record:
     entry: Entry
 
 
-_KINDS: dict[str, type[Any]] = {
-    c.__name__: c
-    for c in (
-        MessageAdded,
-        OutputStored,
-        WholeOutput,
-        OutputsOmitted,
-        InputsOmitted,
-        TextsShortened,
-        ReasoningDropped,
-        CompactionCommitted,
-        CompactionUndone,
-        CompactionChecked,
-        FilesSeen,
-        TurnOpened,
-        TurnClosed,
-        NoticeLogged,
-        UsageMeasured,
-        ProjectSnapshotTaken,
-        ContextUpdated,
-        ProjectSnapshotDropped,
-        ProjectHidden,
-    )
-}
-
-
-class UnknownEntry(ValueError):
-    """The log holds an entry kind this version does not know (written by a newer one)."""
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Part):
-        return part_to_wire(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return value
-
-
-def encode(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """(kind, JSON-able payload) of `entry`."""
-    payload: dict[str, Any] = _plain(entry)
-    return type(entry).__name__, payload
-
-
-def _message(raw: dict[str, Any]) -> Message:
-    content = raw["content"]
-    return Message(
-        id=raw["id"],
-        role=raw["role"],
-        content=content if isinstance(content, str) else tuple(part_from_wire(p) for p in content),
-        tool_calls=tuple(ToolCall(**c) for c in raw["tool_calls"]),
-        tool_call_id=raw["tool_call_id"],
-        name=raw["name"],
-        reasoning=raw["reasoning"],
-        is_error=raw["is_error"],
-        origin=raw["origin"],
-        turn=raw["turn"],
-    )
-
-
-def _summary(raw: dict[str, Any]) -> Summary:
-    return Summary(
-        tuple(
-            SummarySection(
-                s["title"],
-                tuple(SummaryItem(**{**i, "sources": tuple(i["sources"])}) for i in s["items"]),
-                tuple(Folded(**f) for f in s.get("folded", ())),
-            )
-            for s in raw["sections"]
-        )
-    )
-
-
-def decode(kind: str, payload: dict[str, Any]) -> Entry:
-    """Inverse of `encode`. Raises `UnknownEntry` for a kind of a newer version."""
-    cls = _KINDS.get(kind)
-    if cls is None:
-        raise UnknownEntry(kind)
-    known = {f.name for f in fields(cls)}
-    data = {k: v for k, v in payload.items() if k in known}
-    if cls is MessageAdded:
-        data["message"] = _message(data["message"])
-    elif cls is OutputStored:
-        data["ref"] = OmissionRef(**data["ref"])
-    elif cls is OutputsOmitted:
-        data["refs"] = tuple(OmissionRef(**r) for r in data["refs"])
-    elif cls is InputsOmitted:
-        data["refs"] = tuple(InputRef(**{**r, "path": tuple(r["path"])}) for r in data["refs"])
-    elif cls is TextsShortened:
-        data["refs"] = tuple(ShortenedRef(**r) for r in data["refs"])
-    elif cls is CompactionChecked:
-        data["lost"] = tuple(data["lost"])
-    elif cls is FilesSeen:
-        data["files"] = tuple(FileSeen(**f) for f in data["files"])
-    elif cls is CompactionCommitted:
-        data["summary"] = _summary(data["summary"])
-    else:
-        data = decode_project(cls, data)
-    entry: Entry = cls(**data)
-    return entry
-
-
 __all__ = [
     "CompactionChecked",
     "CompactionCommitted",
@@ -445,10 +340,7 @@ __all__ = [
     "TurnClosed",
     "TurnEnd",
     "TurnOpened",
-    "UnknownEntry",
     "UsageMeasured",
     "WholeOutput",
     "Why",
-    "decode",
-    "encode",
 ]

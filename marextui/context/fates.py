@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from marextui.context.fold import Conversation, compaction_pair
+from marextui.context.fold import Conversation
 from marextui.context.messages import ImagePart, Message
+from marextui.context.summary_pair import compaction_pair
 
 Fate = Literal["kept", "condensed", "omitted", "superseded"]
 FATES: tuple[Fate, ...] = ("condensed", "omitted", "superseded", "kept")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
 
 from marextui.context.entries import (
     CompactionCommitted,
@@ -29,11 +26,9 @@ from marextui.context.entries import (
     UsageMeasured,
     WholeOutput,
 )
-from marextui.context.language import detect_language
-from marextui.context.marks import SUMMARY_MARK
-from marextui.context.messages import ImagePart, Message, Part, TextPart, ToolCall, canonical_json
+from marextui.context.marked import AnyRef, arguments_marked
+from marextui.context.messages import Message, Part, TextPart, ToolCall
 from marextui.context.omission import head_tail, marker, unstored_marker
-from marextui.context.phrases import noted
 from marextui.context.project_block import prefixed
 from marextui.context.project_entries import (
     ContextUpdated,
@@ -43,16 +38,11 @@ from marextui.context.project_entries import (
     ProjectSnapshotTaken,
     ProjectView,
 )
-from marextui.context.summary import render_summary
+from marextui.context.summary_pair import compaction_pair
 from marextui.context.validate import Repair
 
 _GROWING = (MessageAdded, OutputStored, WholeOutput, TurnOpened, TurnClosed, UsageMeasured, FilesSeen)
 """Entries that leave what a view already shows as it is."""
-
-AnyRef = OmissionRef | InputRef | ShortenedRef
-
-INPUT_LABEL = "tool input"
-"""What markers call an argument of a call."""
 
 
 @dataclass(slots=True)
@@ -394,90 +384,9 @@ class Conversation:
         return call if not by_path else replace(call, arguments=arguments_marked(call.arguments, by_path))
 
 
-def original(message: Message, ref: AnyRef) -> str | None:
-    """The text of `message` that `ref` stands for; None when it has none there (any more)."""
-    if isinstance(ref, InputRef):
-        return _argument(message, ref)
-    if isinstance(message.content, str):
-        return message.content if ref.part == -1 else None
-    part = message.content[ref.part] if 0 <= ref.part < len(message.content) else None
-    if isinstance(part, TextPart):
-        return part.text
-    if isinstance(part, ImagePart):
-        return part.url
-    return None if part is None else part.raw
-
-
-def _argument(message: Message, ref: InputRef) -> str | None:
-    if not 0 <= ref.call < len(message.tool_calls):
-        return None
-    value: Any = message.tool_calls[ref.call].arguments
-    if not ref.path:
-        return str(value)
-    try:
-        value = json.loads(value)
-        for step in ref.path:
-            value = value[step]
-    except (ValueError, KeyError, IndexError, TypeError):
-        return None
-    return value if isinstance(value, str) else None
-
-
-def arguments_marked(arguments: str, by_path: Mapping[tuple[str | int, ...], InputRef]) -> str:
-    """JSON arguments with the texts at those paths replaced by markers; a valid JSON object whatever `arguments` is."""
-    whole = by_path.get(())
-    if whole is not None:
-        return canonical_json({"malformed": marker(whole.omission_id, whole.chars, INPUT_LABEL)})
-    value: Any = json.loads(arguments)
-    for path, ref in by_path.items():
-        value = _placed(value, path, marker(ref.omission_id, ref.chars, INPUT_LABEL))
-    return canonical_json(value)
-
-
-def _placed(value: Any, path: tuple[str | int, ...], text: str) -> Any:
-    """`value` with the text at `path` replaced; as it is where the path leads nowhere."""
-    if not path:
-        return text if isinstance(value, str) else value
-    step, rest = path[0], path[1:]
-    if isinstance(value, dict) and step in value:
-        return {k: _placed(v, rest, text) if k == step else v for k, v in value.items()}
-    if isinstance(value, list) and isinstance(step, int):
-        return [_placed(v, rest, text) if i == step else v for i, v in enumerate(value)]
-    return value
-
-
 def fold(entries: Iterable[Entry]) -> Conversation:
     """The conversation those entries make."""
     conversation = Conversation()
     for entry in entries:
         conversation.apply(entry)
     return conversation
-
-
-def summary_text(compaction: CompactionCommitted) -> str:
-    """What a compaction says of everything before its cut: the summary, then what code knows for certain."""
-    return "\n\n".join(t for t in (render_summary(compaction.summary), compaction.beside) if t)
-
-
-def compaction_pair(compaction: CompactionCommitted) -> tuple[Message, Message]:
-    """The summary pair of a compaction, in the language of what its user wanted (I11, case 125)."""
-    sections = compaction.summary.sections
-    wanted = "\n".join(item.text for section in sections[:1] for item in section.items)
-    everything = "\n".join(item.text for section in sections for item in section.items)
-    return summary_pair(summary_text(compaction), compaction.cycle, _language(wanted) or _language(everything))
-
-
-_language = lru_cache(maxsize=64)(detect_language)
-"""Remembered: a view is made anew after every entry of the log."""
-
-
-def summary_pair(text: str, cycle: int, language: str = "") -> tuple[Message, Message]:
-    """The user + assistant pair that stands for everything before the cut (M13, B6).
-
-    Ids depend on `cycle` only. The marker stands alone on the first line, so that the pair is recognised by prefix. The
-    assistant half keeps user and assistant alternating on strict templates (case 22); it speaks `language`.
-    """
-    return (
-        Message(f"summary-{cycle}", "user", f"{SUMMARY_MARK}\n{text}", origin="summary"),
-        Message(f"summary-{cycle}-ack", "assistant", noted(language), origin="summary"),
-    )

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from marextui.context.bulk import image_label, images
 from marextui.context.calls import arguments, call_command, call_files
-from marextui.context.fold import INPUT_LABEL, Conversation
+from marextui.context.fold import Conversation
+from marextui.context.marked import INPUT_LABEL
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall, canonical_json
 from marextui.context.omission import OMIT_OVER, TOOL_OUTPUT, head_tail, marker, parse_marker
 from marextui.context.repeats import is_unchanged

@@ -11,7 +11,6 @@ from marextui.context.beside import Beside
 from marextui.context.budget import beside_cap, summary_cap
 from marextui.context.cut import Cut, forced_cut
 from marextui.context.entries import CompactionCommitted, Summary, SummaryItem
-from marextui.context.fold import compaction_pair, summary_pair
 from marextui.context.folding import fit_tokens, folded_text, in_place, items_of, joined, named
 from marextui.context.memory import MemoryEntry, durable_facts, durable_items
 from marextui.context.memory_keeping import Fed
@@ -20,6 +19,7 @@ from marextui.context.policy import MAX_FAILURES, Attempts, Outcome, after_attem
 from marextui.context.redacted import redacted_message
 from marextui.context.settling import Settlement
 from marextui.context.summary import SummaryRejected
+from marextui.context.summary_pair import compaction_pair, summary_pair
 from marextui.context.triggers import OVERFLOW, CutFacts, Trigger, goal_of
 from marextui.engine.bus import Bus
 from marextui.engine.continuation import Point

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from marextui.context.fold import AnyRef, fold, original
+from marextui.context.fold import fold
+from marextui.context.marked import AnyRef, original
 from marextui.context.messages import Message
 from marextui.context.omission import STORE_LIMIT, expired
 from marextui.engine.omitter import Omitter

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from marextui.context.entries import Entry, MessageAdded, Record, WholeOutput, decode, encode
+from marextui.context.entries import Entry, MessageAdded, Record, WholeOutput
+from marextui.context.entry_codec import decode, encode
 from marextui.context.messages import canonical_json, file_json
 from marextui.context.redacted import redacted_entry
 

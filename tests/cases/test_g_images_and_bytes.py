@@ -11,7 +11,8 @@ import json
 import pytest
 
 from marextui.context.budget import Window
-from marextui.context.entries import CompactionCommitted, MessageAdded, encode
+from marextui.context.entries import CompactionCommitted, MessageAdded
+from marextui.context.entry_codec import encode
 from marextui.context.messages import ImagePart, TextPart, canonical_json
 from marextui.context.omission import parse_marker
 from marextui.engine.archive import LATEST

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from marextui.context.budget import Window
-from marextui.context.entries import encode
+from marextui.context.entry_codec import encode
 from marextui.context.messages import ImagePart, Message, TextPart, ToolCall, to_wire
 from marextui.engine.assembly import Limits, turn_request
 from marextui.engine.prompt import SystemPart

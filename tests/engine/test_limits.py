@@ -14,7 +14,8 @@ import pytest
 
 from marextui.context.budget import Window
 from marextui.context.calibration import Calibration
-from marextui.context.entries import MessageAdded, UsageMeasured, encode
+from marextui.context.entries import MessageAdded, UsageMeasured
+from marextui.context.entry_codec import encode
 from marextui.context.messages import ImagePart, TextPart, canonical_json
 from marextui.context.omission import parse_marker
 from marextui.engine.events import CompactionFinished, Notice, OutputsReplaced, StepRefused, TurnFinished

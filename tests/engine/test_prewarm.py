@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from marextui.context.budget import Window
-from marextui.context.entries import encode
+from marextui.context.entry_codec import encode
 from marextui.context.memory import MemoryEntry
 from marextui.context.messages import canonical_json
 from marextui.context.refills import RefillWatch

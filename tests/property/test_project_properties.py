@@ -17,9 +17,8 @@ from marextui.context.entries import (
     ProjectSnapshotTaken,
     ReasoningDropped,
     Summary,
-    decode,
-    encode,
 )
+from marextui.context.entry_codec import decode, encode
 from marextui.context.fold import Conversation, fold
 from marextui.context.marks import CONTEXT_UPDATE_CLOSE, CONTEXT_UPDATE_OPEN, PROJECT_CLOSE
 from marextui.context.messages import ImagePart, Message, TextPart, canonical_json, to_wire

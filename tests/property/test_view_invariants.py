@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marextui.context.cut import choose_cut, cut_candidates
-from marextui.context.entries import CompactionCommitted, CompactionUndone, MessageAdded, OutputsOmitted, decode, encode
+from marextui.context.entries import CompactionCommitted, CompactionUndone, MessageAdded, OutputsOmitted
+from marextui.context.entry_codec import decode, encode
 from marextui.context.fold import Conversation, fold
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import Message, canonical_json, to_wire

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marextui.context.breakdown import HISTORY_CATEGORIES, SYSTEM_CATEGORIES, Breakdown, breakdown
-from marextui.context.fold import fold, summary_pair
+from marextui.context.fold import fold
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall, canonical_json
+from marextui.context.summary_pair import summary_pair
 from marextui.context.tokens import IMAGE_TOKENS, MESSAGE_TOKENS, TokenLedger
 from tests.property.histories import Log, logs
 

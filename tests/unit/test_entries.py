@@ -29,11 +29,9 @@ from marextui.context.entries import (
     TextsShortened,
     TurnClosed,
     TurnOpened,
-    UnknownEntry,
     UsageMeasured,
-    decode,
-    encode,
 )
+from marextui.context.entry_codec import UnknownEntry, decode, encode
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall, canonical_json
 from tests.property.histories import Log, logs
 

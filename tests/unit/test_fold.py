@@ -16,9 +16,10 @@ from marextui.context.entries import (
     TurnOpened,
     UsageMeasured,
 )
-from marextui.context.fold import Conversation, fold, summary_pair
+from marextui.context.fold import Conversation, fold
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import ImagePart, Message, TextPart, ToolCall, to_wire
+from marextui.context.summary_pair import summary_pair
 from marextui.context.validate import strict_violations
 
 

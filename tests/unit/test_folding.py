@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from marextui.context.compaction_diff import item_changes
-from marextui.context.entries import CompactionCommitted, Folded, Summary, SummaryItem, SummarySection, decode, encode
+from marextui.context.entries import CompactionCommitted, Folded, Summary, SummaryItem, SummarySection
+from marextui.context.entry_codec import decode, encode
 from marextui.context.fold import Conversation
 from marextui.context.folding import (
     MOST_IDS,

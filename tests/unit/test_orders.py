@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from marextui.context.fold import summary_pair
 from marextui.context.messages import ImagePart, Message
 from marextui.context.order_words import claims_permission
 from marextui.context.orders import (
@@ -15,6 +14,7 @@ from marextui.context.orders import (
     render_requests,
     standing_orders,
 )
+from marextui.context.summary_pair import summary_pair
 from tests.stubs.talk import Call, assistant, bash, talk, user
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from marextui.context.ask import searchable
 from marextui.context.entries import Summary
-from marextui.context.fold import summary_pair
 from marextui.context.fusion import fuse
 from marextui.context.messages import Message, ToolCall
 from marextui.context.probes import Check, Probe, ProbeResult, check_probes, checklist, extract_probes
 from marextui.context.search import Doc
 from marextui.context.summary import SECTIONS, parse_summary
+from marextui.context.summary_pair import summary_pair
 
 
 def user(text: str, n: int = 0) -> Message:

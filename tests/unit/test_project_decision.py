@@ -18,9 +18,8 @@ from marextui.context.entries import (
     ProjectSnapshotTaken,
     ReasoningDropped,
     Summary,
-    decode,
-    encode,
 )
+from marextui.context.entry_codec import decode, encode
 from marextui.context.fold import Conversation, fold
 from marextui.context.messages import Message
 from marextui.context.project import Keyed, ProjectState

@@ -14,8 +14,8 @@ from marextui.context.entries import (
     SummaryItem,
     SummarySection,
     TurnClosed,
-    encode,
 )
+from marextui.context.entry_codec import encode
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall, canonical_json
 from marextui.context.redacted import redacted_arguments, redacted_entry, redacted_message
 

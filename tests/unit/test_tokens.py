@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from marextui.context.calibration import MAX_FACTOR
 from marextui.context.entries import Entry, MessageAdded, OmissionRef, OutputsOmitted, UsageMeasured
-from marextui.context.fold import fold, summary_pair
+from marextui.context.fold import fold
 from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, ToolCall, canonical_json
+from marextui.context.summary_pair import summary_pair
 from marextui.context.tokens import (
     EXACT_CHARS,
     IMAGE_TOKENS,
