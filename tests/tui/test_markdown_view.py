@@ -152,6 +152,17 @@ async def test_what_was_streamed_is_mended_at_the_end() -> None:
         assert len(app.clicked) == 2
 
 
+async def test_back_at_a_width_it_had_before_nothing_is_cut_off() -> None:
+    """The height for a width that was seen is not asked for again; the rows have to be broken for it all the same."""
+    words = [f"word{i}" for i in range(60)]
+    app = ViewApp(" ".join(words))
+    async with app.run_test(size=(80, 24)) as pilot:
+        for width in (80, 40, 80, 40):
+            await pilot.resize_terminal(width, 24)
+            await pilot.pause()
+            assert [w for w in frame(app).split() if w.startswith("word")] == words
+
+
 async def test_a_selection_is_made_of_lines_not_of_rows() -> None:
     app = ViewApp("- one " + "word " * 30 + "end\n- two\n\n```\na  b\n```\n")
     async with app.run_test(size=(40, 24)) as pilot:

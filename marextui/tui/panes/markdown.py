@@ -112,6 +112,7 @@ class MarkdownView(Widget):
     # --- layout ----------------------------------------------------------------------------------------------------
     def _change(self, change: Change) -> None:
         """Take in other pieces; what is kept is not laid out again."""
+        self._lay_out(self.size.width or self._width)
         keep = change.keep
         line = sum(self._counts[:keep])
         row, rows = self._starts[min(line, len(self._lines))], self._starts[-1]
@@ -152,6 +153,11 @@ class MarkdownView(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._lay_out(width)
         return self._starts[-1]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # the height for a width it had before may be known already: nobody asked for it then
+        self._lay_out(self.size.width)
+        return super().render_lines(crop)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What it draws besides the words is ASCII already where it has to be (`tui.markdown.parsing`)."""
