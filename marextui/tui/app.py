@@ -119,7 +119,7 @@ class MarexApp(CommandApp):
             KeyBar(ACTIONS, self.keys),
             self.label,
         )
-        self.router = KeyRouter(self.main, clock, self.keys)
+        self.router = KeyRouter(self.main, clock, self.keys, lambda key: self.call_later(self._let_go, key))
         self._early: list[events.Event] | None = []
         """Keys and pastes that came before there was a draft to write them in; None once there is one."""
         self.adapter = Adapter(engine, self.model, self.main)
@@ -206,13 +206,17 @@ class MarexApp(CommandApp):
                 self._early.append(event)
                 return
             if self.screen is self.main:
-                if isinstance(event, events.Paste):
-                    self.router.paste()
-                elif not self.router.key(event):
-                    return
+                for ready in self.router.take(event):
+                    await super().on_event(ready)
+                return
         await super().on_event(event)
         if isinstance(event, events.MouseDown) and self.screen is self.main:
             self.router.clicked()
+
+    async def _let_go(self, key: events.Key) -> None:
+        """A letter waited in vain for another one."""
+        for ready in self.router.overdue(key) if self.screen is self.main else ():
+            await super().on_event(ready)
 
     async def on_main_screen_ready(self) -> None:
         """What was typed before there was a draft is written now, before anything that is typed later."""

@@ -49,6 +49,10 @@ class Clock(Protocol):
         """
         ...
 
+    def after(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call `call` once, `seconds` from now, in the running loop."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class CopyOutcome:
@@ -113,6 +117,9 @@ class RealClock:
 
     def arrival(self, stamp: float) -> float:
         return stamp
+
+    def after(self, seconds: float, call: Callable[[], object]) -> None:
+        asyncio.get_running_loop().call_later(seconds, call)
 
 
 RunTool = Callable[[Sequence[str], bytes], Awaitable[str]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,12 +11,17 @@ from marextui.tui.ports import CopyOutcome, EditOutcome, Ports
 
 @dataclass
 class FakeClock:
-    """Time stands still until `advance`; keys arrive `gap` seconds apart."""
+    """Time stands still until `advance`; keys arrive `gap` seconds apart.
+
+    What is to happen `after` some time happens at once; with `hold` it waits in `due`.
+    """
 
     at: float = 1_700_000_000.0
     ticks: float = 1000.0
     gap: float = 1.0
     arrived: float = 0.0
+    hold: bool = False
+    due: list[Callable[[], object]] = field(default_factory=list)
 
     def now(self) -> float:
         return self.at
@@ -26,6 +32,12 @@ class FakeClock:
     def arrival(self, stamp: float) -> float:
         self.arrived += self.gap
         return self.arrived
+
+    def after(self, seconds: float, call: Callable[[], object]) -> None:
+        if self.hold:
+            self.due.append(call)
+        else:
+            call()
 
     def advance(self, seconds: float) -> None:
         self.at += seconds

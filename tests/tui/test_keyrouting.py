@@ -140,3 +140,78 @@ async def test_the_letters_of_a_pane_the_mouse_went_to_are_text_until_a_key_chos
         await settled(pilot)
         assert app.main.composer.text == "e", "chosen by its key, its letters act"
         assert len(ports.editor.opened) == 1
+
+
+@pytest.mark.parametrize("pane", ["f2", "f3", "f4"])
+async def test_a_text_typed_fast_in_a_pane_is_whole_in_the_draft(pane: str) -> None:
+    """Its first letter does nothing in the pane, also where it is one of its keys: every letter is tried first."""
+    engine, ports = FakeEngine(), FakePorts()
+    app = make_app(engine, ports)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        engine.commands.clear()
+        for first in "abcdefghijklmnopqrstuvwxyz/?":
+            app.main.composer.set_text("")
+            await pilot.press(pane)
+            await settled(pilot, 2)
+            key = {"/": "slash", "?": "question_mark"}.get(first, first)
+            await burst(pilot, ports, (key, first), *letters("_ok"))
+            assert app.main.composer.text == f"{first}_ok"
+            assert app.screen is app.main
+        assert ports.editor.opened == []
+        assert ports.clipboard.copied == []
+        assert engine.commands == []
+
+
+async def test_a_letter_alone_acts_when_no_other_came_soon_enough() -> None:
+    engine, ports = FakeEngine(), FakePorts()
+    app = make_app(engine, ports)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("f4")
+        await settled(pilot)
+        ports.clock.hold = True
+        await pilot.press("e")
+        await settled(pilot)
+        assert ports.editor.opened == [], "it waits"
+        ports.clock.due.pop()()
+        await settled(pilot)
+        assert len(ports.editor.opened) == 1
+        await pilot.press("e")
+        await pilot.press("down")
+        await settled(pilot)
+        assert len(ports.editor.opened) == 2, "a key that is no text lets it act first"
+        ports.clock.due.pop()()
+        await settled(pilot)
+        assert len(ports.editor.opened) == 2, "once"
+        assert app.main.composer.text == ""
+
+
+@pytest.mark.parametrize(("gap", "opened", "draft"), [(0.1, 0, "ex"), (0.5, 1, "")])
+async def test_the_times_of_the_keys_count_and_not_when_they_are_looked_at(gap: float, opened: int, draft: str) -> None:
+    """A busy app meets two keys at once: a text if they were typed so, else each acts, however late."""
+    engine, ports = FakeEngine(), FakePorts()
+    app = make_app(engine, ports)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("f4")
+        await settled(pilot)
+        ports.clock.hold, ports.clock.gap = True, gap
+        ports.clock.arrived += 5
+        for key in "ex":
+            app.post_message(events.Key(key, key))
+        await settled(pilot)
+        assert (len(ports.editor.opened), app.main.composer.text) == (opened, draft)
+
+
+async def test_a_letter_that_waited_while_the_focus_moved_is_text() -> None:
+    engine, ports = FakeEngine(), FakePorts()
+    app = make_app(engine, ports)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("f4")
+        await settled(pilot)
+        ports.clock.hold = True
+        await pilot.press("e")
+        app.main.go_to("omissions")
+        ports.clock.due.pop()()
+        await settled(pilot)
+        assert ports.editor.opened == []
+        assert app.main.composer.text == "e"
