@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from marextui.context.entries import MessageAdded
 from marextui.engine.api import LATEST
-from marextui.engine.events import Notice, TurnFinished
+from marextui.engine.events import MessageAppended, Notice, TurnFinished
 from marextui.engine.ports import RandomIds
 from marextui.models.types import Accepted, Finished, ModelError, TextChunk
 from marextui.store.database import StoreError
-from marextui.store.log import LogStore
 from tests.stubs.engine_rig import Rig, texts
 from tests.stubs.scripted_model import Hold, ScriptedChat, say
 
@@ -144,14 +144,18 @@ async def test_killed_between_the_log_and_the_end_of_the_turn_it_is_not_there_tw
     t = await talk("The answer ", "is this.")
     await t.piece(after=3)
     await t.piece(after=3)
-    store: LogStore = t.r.engine.state.archive.store
+    after = tmp_path / "after"
 
-    async def never(conversation_id: str) -> None:
-        pass
+    def kill(event: object) -> None:
+        if isinstance(event, MessageAppended) and event.message.role == "assistant":
+            shutil.copytree(t.r.folder, after)
 
-    store.drop_unfinished = never  # type: ignore[method-assign]
+    t.r.engine.subscribe(kill)
     await t.end()
-    again = await killed(t, tmp_path)
+    again = await Rig(after, wanted=LATEST, ids=RandomIds()).start(connect=False)
+    assert again.engine.session.conversation.open_turn
+    logged = [x.entry.message.text for x in await again.records() if isinstance(x.entry, MessageAdded)]
+    assert logged == ["question", "The answer is this."]
     assert [m.text for m in again.history()] == ["question", "The answer is this."]
     assert await again.engine.state.archive.store.unfinished(again.engine.session.id) is None
     await again.engine.close()
