@@ -456,7 +456,7 @@ async def test_the_answer_is_whole_after_the_end() -> None:
         await settled(pilot)
         block = app.pane.query_one(AnswerBlock)
         assert block.finished
-        assert "See the page." in frame(app)
+        assert "See the page (https://example.org)." in frame(app)
         assert "x = 1" in frame(app)
 
 
