@@ -304,13 +304,13 @@ class NoticeCard(Card):
             "warning": ("Warning", "bold $text-warning"),
             "error": ("Error", "bold $text-error"),
         }[item.level]
-        rows = [Content.assemble("  ", (f"{word}: ", style), plain(item.text[:4_000]))]
+        rows = [Content.assemble((f"{word}: ", style), plain(item.text[:4_000]))]
         if item.hint:
-            rows.append(Content("  ") + plain(item.hint[:1_000]))
+            rows.append(plain(item.hint[:1_000]))
         if item.action == "retry":
-            rows.append(Content.styled(f"  {self.key_label('app.retry')} tries again", DIM))
+            rows.append(Content.styled(f"{self.key_label('app.retry')} tries again", DIM))
         elif item.action == "compact":
-            rows.append(Content.styled("  /compact summarises the conversation", DIM))
+            rows.append(Content.styled("/compact summarises the conversation", DIM))
         return Content("\n").join(rows)
 
 
