@@ -6,7 +6,8 @@ import re
 
 from rich.cells import cell_len
 
-_WORD = re.compile(r"(\S+)\s*|\s+")
+_WORD = re.compile(r"((?:\S|\u00a0)+)[^\S\u00a0]*|[^\S\u00a0]+")
+"""A word and the blanks behind it; a no-break space is part of a word."""
 
 
 def cells_of(text: str) -> int:

@@ -37,7 +37,7 @@ _NAME, _FIGURE = 32, 10
 
 
 def context_text(report: ContextReport) -> str:
-    """The report as plain lines, at most 72 cells wide. Harmless: names of tools and parts are sanitised."""
+    """The report as plain lines, at most 70 cells wide. Harmless: names of tools and parts are sanitised."""
     return "\n".join([*_frame(report), "", *_rows(report), "", *_measured(report)])
 
 
@@ -49,7 +49,7 @@ def _frame(report: ContextReport) -> Iterator[str]:
         yield _row("Window", g.window, one_line(g.window_source, 30))
     yield _row("Reserve for the answer", g.reserve)
     if g.budget is not None:
-        yield _row("Budget of the history", g.budget, "window less reserve, system")
+        yield _row("Budget of the history", g.budget, "window - reserve - system")
     if g.threshold is not None:
         yield _row("Compaction from", g.threshold, f"{formats.share(g.compact_at)} of the budget")
 
