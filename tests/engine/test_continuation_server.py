@@ -78,6 +78,17 @@ async def until_compacted(live: LiveEngine, first: int = 1) -> int:
     return n
 
 
+_FIRST: dict[Path, int] = {}
+
+
+async def first_compacted(model: Path, root: Path) -> int:
+    """The turn at whose start a conversation is first compacted: tried once for each model, the same every time."""
+    if model not in _FIRST:
+        async with live_engine(settings(model), root) as live:
+            _FIRST[model] = await until_compacted(live)
+    return _FIRST[model]
+
+
 def summaries(root: Path) -> list[dict[str, Any]]:
     lines = [json.loads(x) for x in (root / ".marex" / "usage.jsonl").read_text().splitlines()]
     return [x for x in lines if x["kind"] == "compact"]
@@ -108,8 +119,7 @@ async def test_only_the_reply_and_the_demand_are_computed(models: dict[str, Path
 
 async def test_another_program_on_the_same_server_is_noticed(models: dict[str, Path], tmp_path: Path) -> None:
     """L17, B26: it is not in our books, but the server tells that its slot holds something else."""
-    async with live_engine(settings(models["good"]), tmp_path / "trial") as live:
-        last = await until_compacted(live)
+    last = await first_compacted(models["good"], tmp_path / "trial")
     async with live_engine(settings(models["good"]), tmp_path / "p") as live:
         for n in range(1, last):
             await live.ask(QUESTION.format(n))
@@ -126,8 +136,7 @@ async def test_another_program_on_the_same_server_is_noticed(models: dict[str, P
 async def test_an_engine_that_died_is_started_anew(models: dict[str, Path], tmp_path: Path) -> None:
     """L18, M17, issue 4 section 9: only the turn that met the dead engine fails, for that reason; a new one holds
     nothing until a step was sent."""
-    async with live_engine(settings(models["good"]), tmp_path / "trial") as live:
-        last = await until_compacted(live)
+    last = await first_compacted(models["good"], tmp_path / "trial")
     async with live_engine(settings(models["good"]), tmp_path / "p") as live:
         for n in range(1, last):
             await live.ask(QUESTION.format(n))
