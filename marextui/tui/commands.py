@@ -281,7 +281,10 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
     @work(group="dialog")
     async def action_rename(self, argument: str = "") -> None:
         if argument.strip():
+            before = self.model.title
             await self.engine.rename(argument.strip())
+            if self.model.title != before:  # else the conversation says why not
+                self.notify(f"This conversation is now called: {line(self.model.title, 200).plain}")
         else:
             self.main.composer.set_text(f"/rename {line(self.model.title, 100).plain}")
             self.main.composer.focus_draft()

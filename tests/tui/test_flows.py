@@ -100,6 +100,23 @@ async def test_commands_reach_the_engine() -> None:
         assert any("/nope is no command" in t for t in toasts(app))
 
 
+async def test_a_new_name_is_confirmed_and_only_when_it_was_taken() -> None:
+    """The title stands nowhere on the main screen: without a word nobody knew whether it worked."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        engine.emit(ev.ConversationOpened("c-1", "", False, 0))
+        engine.conversation_id = "another"  # the disk is full: no ConversationRenamed for this one
+        await pilot.press(*"/rename A [/] b", "enter")
+        await settled(pilot)
+        assert toasts(app) == []
+        engine.conversation_id = "c-1"
+        await pilot.press(*"/rename A [/] b", "enter")
+        await settled(pilot)
+        assert toasts(app) == ["This conversation is now called: A [/] b"]
+
+
 async def test_the_economy_command_switches_or_shows_how_things_stand() -> None:
     """By keyboard alone: on, off, the status without a word, and nothing for a word that is neither."""
     engine = FakeEngine()
