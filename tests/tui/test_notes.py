@@ -20,6 +20,7 @@ from marextui.tui.screens.viewer import TextViewer
 from marextui.tui.viewmodel import ViewModel
 from tests.stubs.fake_engine import MEMORY, FakeEngine
 from tests.stubs.frames import frame
+from tests.stubs.mini_app import MiniApp
 from tests.stubs.ports import FakePorts
 from tests.tui.scenes import make_app
 from tests.tui.test_app import WIDE, toasts
@@ -38,6 +39,18 @@ FULL = replace(
 @pytest.fixture
 def engine() -> FakeEngine:
     return FakeEngine(memory_report=FULL, page_texts={"build": "# How to build\n\nRun make.\n", "db": "# Database\n"})
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10)])
+@pytest.mark.parametrize("count", [0, 60])
+async def test_the_keys_are_in_sight_and_every_page_can_be_reached(size: tuple[int, int], count: int) -> None:
+    pages = tuple(Page(f"p{n}", f"Page {n}", "Text.") for n in range(count))
+    app = MiniApp(screen=NotesScreen(replace(MEMORY, pages=pages), keys="enter opens, esc closes"))
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("end")
+        await pilot.pause()
+        assert "enter opens" in frame(app)
+        assert not count or "Page 59" in frame(app)
 
 
 def test_the_memory_pane_lists_them_and_says_how_much_is_sent() -> None:

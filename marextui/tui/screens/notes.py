@@ -72,7 +72,7 @@ class NotesScreen(ModalScreen[Choice | None]):
             frame.border_title = Content(f"Pages: {pages}   Trackers: {trackers}")
             yield OptionList(*self._options(), markup=False)
             empty = not (pages or trackers)
-            yield Static(Content(f"{NOTHING}\n{self._keys}" if empty else self._keys), markup=False)
+            yield Static(Content(f"{self._keys}\n{NOTHING}" if empty else self._keys), markup=False)
 
     def _options(self) -> list[Option]:
         pages = [
