@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
 from marextui.context.facts import paths
@@ -185,11 +185,21 @@ def _split_files(text: str) -> Iterator[str]:
         yield text
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """`text`, when it is a long lump, in pieces of at most `LONG_ITEM` characters: cut between sentences, else words.
+def without_lumps(summary: Summary) -> Summary:
+    """`summary` with each long item in pieces of at most `LONG_ITEM` characters, files apart: a small model writes a
+    page without a bullet, and as one item it would leave the view where there is no room for all of it."""
+    return Summary(
+        tuple(
+            s
+            if is_files(s.title)
+            else replace(s, items=tuple(replace(i, text=t) for i in s.items for t in _pieces(i.text)))
+            for s in summary.sections
+        )
+    )
 
-    A lump would leave the view as a whole where there is no room for all of it.
-    """
+
+def _pieces(text: str) -> Iterator[str]:
+    """`text` cut between sentences, else words."""
     while len(text) > LONG_ITEM:
         ends = [m.end() for m in _SENTENCE_END.finditer(text, 0, LONG_ITEM)]
         at = ends[-1] if ends else text.rfind(" ", 0, LONG_ITEM)
@@ -208,8 +218,7 @@ def _items(draft: _Draft, cycle: int, sources: tuple[str, ...], key: str) -> Ite
             bare, first, last = _cycles(" ".join(text.split()), cycle)
             if says_nothing(bare) or FOLDED_LINE.fullmatch(bare):
                 continue
-            for piece in (bare,) if files else _pieces(bare):
-                yield SummaryItem(piece, path_key(piece) if files else key, first, last, sources)
+            yield SummaryItem(bare, path_key(bare) if files else key, first, last, sources)
 
 
 def parse_summary(
@@ -261,4 +270,5 @@ __all__ = [
     "parse_summary",
     "path_key",
     "render_summary",
+    "without_lumps",
 ]

@@ -17,7 +17,7 @@ from marextui.context.reply_check import SummaryRejected
 from marextui.context.sections import SECTIONS, titles_of
 from marextui.context.spoken import users_language
 from marextui.context.strategies import Anchored, Strategy
-from marextui.context.summary import check_reply, parse_summary
+from marextui.context.summary import check_reply, parse_summary, without_lumps
 from marextui.context.summary_check import Checked, check_summary
 from marextui.context.summary_request import estimated_tokens, summary_messages
 from marextui.engine.bus import Bus
@@ -185,7 +185,7 @@ class Summariser:
             most_chars=task.cap * MOST_CHARS_PER_TOKEN,
         )
         ends = (task.span[0].id, task.span[-1].id)
-        parsed = parse_summary(redact(text), cycle=task.cycle, sections=titles, sources=ends)
+        parsed = without_lumps(parse_summary(redact(text), cycle=task.cycle, sections=titles, sources=ends))
         checked = check_summary(
             parsed,
             task.span,

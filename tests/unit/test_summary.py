@@ -14,6 +14,7 @@ from marextui.context.summary import (
     check_reply,
     parse_summary,
     render_summary,
+    without_lumps,
 )
 
 
@@ -326,7 +327,7 @@ PROSE = " ".join(f"In step {n} the payment {5000 + n} of the night was declined 
 )
 def test_a_lump_of_prose_becomes_items_that_may_leave_one_by_one(reply: str) -> None:
     """A small model writes a page without a bullet: as one item it found no room, and nothing was kept of it."""
-    summary = parse_summary(check_reply(reply, "stop", False, ""), cycle=1)
+    summary = without_lumps(parse_summary(check_reply(reply, "stop", False, ""), cycle=1))
     items = [i for s in summary.sections for i in s.items]
     assert 0 < max(len(i.text) for i in items) <= LONG_ITEM
     assert " ".join(i.text for i in items) == " ".join(reply.split("- ")[-1].split())
@@ -336,5 +337,6 @@ def test_a_lump_of_prose_becomes_items_that_may_leave_one_by_one(reply: str) -> 
 
 
 def test_what_has_no_place_to_be_cut_stays_whole() -> None:
-    summary = parse_summary("## Current State\n- " + "x" * 900 + "\n- 短い。" + "長" * 500, cycle=1)
+    lumps = "## Current State\n- " + "x" * 900 + "\n- 短い。" + "長" * 500
+    summary = without_lumps(parse_summary(lumps, cycle=1))
     assert [len(i.text) for i in summary.sections[3].items] == [900, 3, 500]
