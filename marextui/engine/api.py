@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from marextui.engine.economy import CacheState, EconomyLine
-from marextui.engine.events import Event, Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
+from marextui.engine.event_values import Gauge, MemoryReport, OmissionInfo, QueuedPrompt, UsageLine
+from marextui.engine.events import Event
 
 if TYPE_CHECKING:  # the screen is painted before the engine and what it decides with is loaded
     from marextui.context.breakdown import Breakdown

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from marextui.engine.events import Event, Notice, Phase, PhaseChanged
+from marextui.engine.event_values import Phase
+from marextui.engine.events import Event, Notice, PhaseChanged
 
 Listener = Callable[[Event], None]
 

@@ -12,7 +12,8 @@ from marextui.context.memory import MemoryEntry, excerpt, excerpt_limit, parse_m
 from marextui.context.memory_keeping import Fed
 from marextui.context.project import block_limit
 from marextui.engine.bus import Bus
-from marextui.engine.events import MemoryChanged, MemoryEntryInfo, MemoryReport
+from marextui.engine.event_values import MemoryEntryInfo, MemoryReport
+from marextui.engine.events import MemoryChanged
 from marextui.engine.omitter import DAY, Omitter
 from marextui.engine.project import ProjectDesk
 from marextui.engine.prompt import SystemPart, system_part

@@ -26,15 +26,8 @@ from marextui.engine.api import (
     StatusReport,
 )
 from marextui.engine.economy_switch import EconomySwitch
-from marextui.engine.events import (
-    CompactionFinished,
-    ConversationRenamed,
-    Event,
-    MemoryReport,
-    Notice,
-    OmissionInfo,
-    QueuedPrompt,
-)
+from marextui.engine.event_values import MemoryReport, OmissionInfo, QueuedPrompt
+from marextui.engine.events import CompactionFinished, ConversationRenamed, Event, Notice
 from marextui.engine.inspection import Inspection
 from marextui.engine.permissions import Decision
 from marextui.engine.prewarm import Prewarmer

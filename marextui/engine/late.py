@@ -22,7 +22,8 @@ from marextui.engine.api import (
     StatusReport,
 )
 from marextui.engine.bus import Bus
-from marextui.engine.events import Event, MemoryReport, OmissionInfo, PhaseChanged, QueuedPrompt
+from marextui.engine.event_values import MemoryReport, OmissionInfo, QueuedPrompt
+from marextui.engine.events import Event, PhaseChanged
 from marextui.engine.ports import Ids
 from marextui.engine.queue import PromptQueue
 

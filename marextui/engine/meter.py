@@ -20,7 +20,7 @@ from marextui.context.entries import UsageMeasured
 from marextui.context.messages import canonical_json
 from marextui.context.tokens import TokenLedger, history_tokens, segments
 from marextui.context.trigger_names import CompactBase
-from marextui.engine.events import Gauge
+from marextui.engine.event_values import Gauge
 from marextui.engine.prompt import SystemPart
 from marextui.engine.session import Session
 

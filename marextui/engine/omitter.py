@@ -32,15 +32,8 @@ from marextui.context.omission import (
     output_cap_chars,
 )
 from marextui.engine.bus import Bus
-from marextui.engine.events import (
-    Event,
-    Notice,
-    OmissionInfo,
-    OmissionRead,
-    OmissionStored,
-    OutputsReplaced,
-    ViewReduced,
-)
+from marextui.engine.event_values import OmissionInfo
+from marextui.engine.events import Event, Notice, OmissionRead, OmissionStored, OutputsReplaced, ViewReduced
 from marextui.engine.ports import Clock
 from marextui.engine.session import Session
 

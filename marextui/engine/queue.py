@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from marextui.context.messages import Content, Message
 from marextui.engine.bus import Bus
-from marextui.engine.events import QueueChanged, QueuedPrompt
+from marextui.engine.event_values import QueuedPrompt
+from marextui.engine.events import QueueChanged
 from marextui.engine.ports import Ids
 
 

@@ -21,13 +21,13 @@ from marextui.context.triggers import THRESHOLD, Trigger
 from marextui.context.validate import Check
 from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
+from marextui.engine.event_values import OmissionInfo
 from marextui.engine.events import (
     CompactionFailed,
     CompactionFinished,
     Event,
     MessageAppended,
     Notice,
-    OmissionInfo,
     OmissionStored,
     StepRefused,
     TurnFinished,

@@ -22,7 +22,8 @@ from marextui.engine.cache_watch import CacheWatch
 from marextui.engine.compactor import Compactor
 from marextui.engine.desk import Desk
 from marextui.engine.economy import EconomyLine
-from marextui.engine.events import Gauge, GaugeChanged, Notice
+from marextui.engine.event_values import Gauge
+from marextui.engine.events import GaugeChanged, Notice
 from marextui.engine.meter import Meter, Reading
 from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import DAY, Omitter

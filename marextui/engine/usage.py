@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from marextui.context.entries import TurnClosed, TurnEnd
-from marextui.engine.events import UsageLine
+from marextui.engine.event_values import UsageLine
 from marextui.engine.meter import Reading
 from marextui.engine.ports import Clock
 from marextui.engine.summariser import Cost

@@ -8,7 +8,7 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from marextui.engine.events import Gauge, UsageLine
+from marextui.engine.event_values import Gauge, UsageLine
 
 if TYPE_CHECKING:
     from marextui.context.entries import CompactionChecked

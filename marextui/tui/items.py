@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from marextui.context import entries as log
-    from marextui.engine import events as ev
+    from marextui.engine.event_values import UsageLine
 
 ToolState = Literal["waiting", "running", "done", "error", "stopped"]
 
@@ -159,7 +159,7 @@ class TurnItem(Item):
     """The line that ends a turn (M38)."""
 
     end: log.TurnEnd
-    usage: ev.UsageLine
+    usage: UsageLine
 
 
 FIRST_SECTIONS = ("files modified", "decisions made")

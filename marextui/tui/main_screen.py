@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from marextui.engine import events as ev
 from marextui.engine.economy import CacheState
+from marextui.engine.event_values import Gauge, MemoryReport, OmissionInfo, QueuedPrompt
 from marextui.tui.action_types import Scope
 from marextui.tui.glyphs import ASCII, glyphs_of
 from marextui.tui.panes.composer import Composer
@@ -270,11 +271,11 @@ class MainScreen(Screen[None]):
     def show_status(self, status: Status) -> None:
         self.status.show(status)
 
-    def show_queue(self, items: tuple[ev.QueuedPrompt, ...]) -> None:
+    def show_queue(self, items: tuple[QueuedPrompt, ...]) -> None:
         self.queue.show(items)
         self.post_message(self.QueueShown())
 
-    def show_gauge(self, gauge: ev.Gauge) -> None:
+    def show_gauge(self, gauge: Gauge) -> None:
         self.gauge.show(gauge)
         self.gauge_line.show(gauge)
 
@@ -284,13 +285,13 @@ class MainScreen(Screen[None]):
     def show_prewarm(self, prewarm: ev.PrewarmChanged) -> None:
         self.gauge.show_prewarm(prewarm)
 
-    def show_memory(self, report: ev.MemoryReport) -> None:
+    def show_memory(self, report: MemoryReport) -> None:
         self.memory.show(report)
 
-    def show_omissions(self, items: Sequence[ev.OmissionInfo]) -> None:
+    def show_omissions(self, items: Sequence[OmissionInfo]) -> None:
         self.omissions.show(items)
 
-    def omission_stored(self, info: ev.OmissionInfo) -> None:
+    def omission_stored(self, info: OmissionInfo) -> None:
         self.omissions.upsert(info)
 
     def omission_read(self, omission_id: str, reads: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from marextui.engine import events as ev
+from marextui.engine.event_values import Phase, UsageLine
 
 StatusEvent = ev.ModelLoading | ev.ModelReady | ev.PhaseChanged | ev.PromptProcessed | ev.StepStarted
 
@@ -13,11 +14,11 @@ StatusEvent = ev.ModelLoading | ev.ModelReady | ev.PhaseChanged | ev.PromptProce
 class Status:
     """What the engine does, which model, what the last turn used."""
 
-    phase: ev.Phase = "idle"
+    phase: Phase = "idle"
     detail: str = ""
     model: str = ""
     local: bool = False
-    usage: ev.UsageLine | None = None
+    usage: UsageLine | None = None
     progress: ev.PromptProcessed | None = None
     """How far the server is with the prompt; None as soon as it answers."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from marextui.context.phrases import sentence
 from marextui.engine import events as ev
 from marextui.engine.api import HistoryPage
+from marextui.engine.event_values import QueuedPrompt, UsageLine
 from marextui.tui.compaction_items import Later
 from marextui.tui.items import (
     AssistantItem,
@@ -51,7 +52,7 @@ class ViewModel:
         self.items: list[Item] = []
         self.first = 0
         """Position of the oldest loaded item (0, then negative as older pages are loaded)."""
-        self.queue: tuple[ev.QueuedPrompt, ...] = ()
+        self.queue: tuple[QueuedPrompt, ...] = ()
         self.conversation_id = ""
         self.title = ""
         self.first_seq: int | None = None
@@ -404,9 +405,7 @@ class ViewModel:
                 self._add(NoticeItem(key=f"notice-{record.seq}", level=entry.level, text=entry.text))
             case log.TurnClosed():
                 self._close_turn(entry.end)
-                usage = ev.UsageLine(
-                    entry.turn, entry.inp, entry.out, entry.cache_read, "", 0, entry.seconds, entry.model
-                )
+                usage = UsageLine(entry.turn, entry.inp, entry.out, entry.cache_read, "", 0, entry.seconds, entry.model)
                 self._add(TurnItem(key=f"turn-{record.seq}", end=entry.end, usage=usage))
             case _:
                 pass

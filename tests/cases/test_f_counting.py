@@ -21,7 +21,8 @@ from marextui.context.breakdown import HISTORY_CATEGORIES, SYSTEM_CATEGORIES
 from marextui.context.budget import Window, settle_window
 from marextui.context.calibration import cut_silently
 from marextui.context.messages import ImagePart, OtherPart, TextPart, canonical_json
-from marextui.engine.events import CompactionFinished, Gauge, GaugeChanged, Notice, StepStarted, TurnFinished
+from marextui.engine.event_values import Gauge
+from marextui.engine.events import CompactionFinished, GaugeChanged, Notice, StepStarted, TurnFinished
 from marextui.engine.ports import RandomIds
 from marextui.engine.state import Policy
 from marextui.models.errors import classify

@@ -23,19 +23,16 @@ from marextui.engine.api import (
     SetupReport,
     StatusReport,
 )
+from marextui.engine.event_values import Gauge, MemoryReport, OmissionInfo, QueuedPrompt
 from marextui.engine.events import (
     ConversationOpened,
     ConversationRenamed,
     Event,
-    Gauge,
     GaugeChanged,
     MemoryChanged,
-    MemoryReport,
     ModelReady,
-    OmissionInfo,
     OmissionRead,
     QueueChanged,
-    QueuedPrompt,
 )
 
 GAUGE = Gauge(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from marextui.context.entries import CompactionCommitted, Summary, SummaryItem, SummarySection
 from marextui.context.messages import Message, ToolCall
 from marextui.engine import events as ev
+from marextui.engine.event_values import UsageLine
 from marextui.tui.app import MarexApp
 from tests.stubs.fake_engine import FakeEngine
 from tests.stubs.ports import FakePorts
@@ -54,8 +55,8 @@ def make_app(
     )
 
 
-def usage(turn: int = 1) -> ev.UsageLine:
-    return ev.UsageLine(turn, 1_234, 56, None, "local", 2, 4.5, "Qwen2.5-Coder 1.5B", 12.3)
+def usage(turn: int = 1) -> UsageLine:
+    return UsageLine(turn, 1_234, 56, None, "local", 2, 4.5, "Qwen2.5-Coder 1.5B", 12.3)
 
 
 def streamed(message_id: str, text: str, size: int = 12) -> list[ev.Event]:

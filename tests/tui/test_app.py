@@ -6,6 +6,7 @@ import pytest
 from textual import events
 
 from marextui.engine import events as ev
+from marextui.engine.event_values import Phase
 from marextui.tui.app import MarexApp
 from marextui.tui.screens.help import HelpScreen
 from marextui.tui.screens.palette import Palette
@@ -88,7 +89,7 @@ async def test_escape_is_a_ladder() -> None:
 
 
 @pytest.mark.parametrize("phase", ["connecting", "prompt", "streaming", "tools", "permission", "compacting"])
-async def test_escape_stops_in_every_phase(phase: ev.Phase) -> None:
+async def test_escape_stops_in_every_phase(phase: Phase) -> None:
     engine = FakeEngine()
     app = make_app(engine)
     async with app.run_test(size=NARROW) as pilot:

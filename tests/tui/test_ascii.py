@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from marextui.context.entries import OmissionRef
 from marextui.context.messages import Message, ToolCall
 from marextui.engine import events as ev
+from marextui.engine.event_values import QueuedPrompt
 from marextui.tui.app import MarexApp
 from marextui.tui.glyphs import TABLE, to_ascii
 from marextui.tui.panes.cards import Card
@@ -49,7 +50,7 @@ async def asked(app: MarexApp, engine: FakeEngine, ports: FakePorts, pilot: Pilo
 
 
 async def busy(app: MarexApp, engine: FakeEngine, ports: FakePorts, pilot: Pilot[None]) -> None:
-    queue = tuple(ev.QueuedPrompt(f"q{n}", f"message {n}") for n in range(5))
+    queue = tuple(QueuedPrompt(f"q{n}", f"message {n}") for n in range(5))
     engine.emit(ev.QueueChanged(queue), ev.PhaseChanged("prompt"), ev.PromptProcessed(900, 100, 400))
 
 

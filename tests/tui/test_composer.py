@@ -12,7 +12,7 @@ from textual.app import App, ComposeResult
 from textual.message import Message as TextualMessage
 from textual.pilot import Pilot
 
-from marextui.engine.events import QueuedPrompt
+from marextui.engine.event_values import QueuedPrompt
 from marextui.tui.actions import slash_commands
 from marextui.tui.history import PromptHistory
 from marextui.tui.panes.composer import HEIGHTS, Composer

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from marextui.context.breakdown import Breakdown, Share
-from marextui.engine.events import Gauge
+from marextui.engine.event_values import Gauge
 from marextui.tui.screens.context import ContextScreen, context_text
 from tests.stubs.fake_engine import CONTEXT, FakeEngine
 from tests.stubs.frames import control_bytes, frame

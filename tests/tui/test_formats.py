@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from marextui.engine.events import Gauge, UsageLine
+from marextui.engine.event_values import Gauge, UsageLine
 from marextui.tui import formats
 
 N = "\u00a0"

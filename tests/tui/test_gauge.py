@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from textual.widgets import Input
 
 from marextui.engine.economy import CacheState
-from marextui.engine.events import Gauge, PrewarmChanged
+from marextui.engine.event_values import Gauge
+from marextui.engine.events import PrewarmChanged
 from marextui.tui.glyphs import ASCII, UNICODE
 from marextui.tui.panes import gauge_bar
 from marextui.tui.panes.gauge import GaugeLine, GaugePane

@@ -11,14 +11,8 @@ from textual.widget import Widget
 
 from marextui.context.project import Page, Tracker
 from marextui.engine.api import ConversationInfo, ModelOption, SetupReport, StatusReport
-from marextui.engine.events import (
-    Gauge,
-    MemoryEntryInfo,
-    MemoryReport,
-    OmissionInfo,
-    PermissionAsked,
-    UsageLine,
-)
+from marextui.engine.event_values import Gauge, MemoryEntryInfo, MemoryReport, OmissionInfo, UsageLine
+from marextui.engine.events import PermissionAsked
 from marextui.tui.panes.gauge import GaugeLine, GaugePane
 from marextui.tui.panes.memory import MemoryPane
 from marextui.tui.panes.omissions import OmissionsPane

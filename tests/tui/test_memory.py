@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from marextui.engine.events import MemoryEntryInfo, MemoryReport
+from marextui.engine.event_values import MemoryEntryInfo, MemoryReport
 from marextui.tui.panes.memory import NO_ENTRIES, NO_RULES, SHOWN_ENTRIES, MemoryPane, memory_text
 from tests.stubs.frames import frame
 from tests.stubs.mini_app import MiniApp

@@ -8,7 +8,7 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from marextui.engine.events import OmissionInfo
+from marextui.engine.event_values import OmissionInfo
 from marextui.tui.panes.omissions import CHUNK, EMPTY, OmissionsPane, matches, row
 from tests.stubs.frames import frame
 from tests.stubs.mini_app import MiniApp

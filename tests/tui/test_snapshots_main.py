@@ -12,6 +12,7 @@ from marextui.context.messages import Message
 from marextui.engine import events as ev
 from marextui.engine.economy import CacheState
 from marextui.engine.economy_switch import OFFER, OFFER_HINT
+from marextui.engine.event_values import Gauge, UsageLine
 from marextui.tui.app import MarexApp
 from tests.stubs.fake_engine import FakeEngine
 from tests.tui.scenes import compaction, make_app, short_turn, tool_turn
@@ -70,7 +71,7 @@ async def trouble(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     engine.emit(
         ev.MessageAppended(Message("u", "user", "Hello [/] there"), 1),
         ev.TextStreamed("a", "I was about to"),
-        ev.TurnFinished(1, "interrupted", ev.UsageLine(1, None, None, None, "local", 1, 2.0, "m")),
+        ev.TurnFinished(1, "interrupted", UsageLine(1, None, None, None, "local", 1, 2.0, "m")),
         ev.CompactionFailed("manual", "there is nothing to compact yet", skipped=True),
         ev.Notice("warning", "The endpoint reported no usage.", "Token counts are estimates."),
         ev.ModelFailed("Qwen2.5-Coder 1.5B", "the local server ended (signal 9)", "Its log is in the data folder."),
@@ -113,7 +114,7 @@ async def offered(engine: FakeEngine, pilot: Pilot[Any]) -> None:
 
 async def loading(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     engine.emit(
-        ev.GaugeChanged(ev.Gauge(system=812, tools=1_403, loading=True)),
+        ev.GaugeChanged(Gauge(system=812, tools=1_403, loading=True)),
         ev.ModelLoading("Qwen2.5-Coder 1.5B", "Joining the parts", 400, 1_000),
     )
 

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from marextui.context.project import Page, Tracker
-from marextui.engine.events import Gauge
+from marextui.engine.event_values import Gauge
 from marextui.tui.glyphs import ASCII
 from marextui.tui.panes.gauge import GaugeLine, GaugePane
 from marextui.tui.panes.memory import MemoryPane

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from marextui.engine.api import StatusReport
 from marextui.engine.economy import CacheState, EconomyLine
-from marextui.engine.events import Gauge, UsageLine
+from marextui.engine.event_values import Gauge, UsageLine
 from marextui.tui.screens.status import SHOWN_TURNS, StatusScreen, status_text
 from tests.stubs.frames import control_bytes, frame
 from tests.stubs.mini_app import MiniApp

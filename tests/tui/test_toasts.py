@@ -7,6 +7,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from marextui.engine import events as ev
+from marextui.engine.event_values import QueuedPrompt
 from marextui.tui.app import MarexApp
 from tests.stubs.fake_engine import FakeEngine
 from tests.stubs.frames import frame
@@ -39,7 +40,7 @@ async def scene(name: str, app: MarexApp, engine: FakeEngine, ports: FakePorts, 
     elif name == "long draft":
         composer.set_text("line\n" * 20)
     elif name == "queue and search":
-        engine.emit(ev.QueueChanged(tuple(ev.QueuedPrompt(f"q{n}", f"message {n}") for n in range(5))))
+        engine.emit(ev.QueueChanged(tuple(QueuedPrompt(f"q{n}", f"message {n}") for n in range(5))))
         app.action_search()
     await settled(pilot)
 

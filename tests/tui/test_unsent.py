@@ -9,6 +9,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from marextui.engine import events as ev
+from marextui.engine.event_values import QueuedPrompt
 from marextui.tui.screens.lines import LineView
 from marextui.tui.unsent import Unsent
 from tests.stubs.fake_engine import FakeEngine
@@ -31,7 +32,7 @@ async def test_queued_messages_and_the_draft_come_back(tmp_path: Path) -> None:
     async with app.run_test() as pilot:
         engine.emit(OPENED)
         await settled(pilot)
-        engine.emit(ev.QueueChanged((ev.QueuedPrompt("q1", "first"), ev.QueuedPrompt("q2", "second"))))
+        engine.emit(ev.QueueChanged((QueuedPrompt("q1", "first"), QueuedPrompt("q2", "second"))))
         await settled(pilot)
         assert "second" in (tmp_path / "c1.json").read_text(), "kept when it is queued, whatever comes then"
         app.main.composer.set_text("a draft")

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 
-from marextui.engine.events import QueuedPrompt
+from marextui.engine.event_values import QueuedPrompt
 from marextui.tui.action_types import Action
 from marextui.tui.history import PromptHistory
 from marextui.tui.panes.draft import Draft

@@ -14,7 +14,8 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from marextui.engine.economy import CacheState
-from marextui.engine.events import Gauge, PrewarmChanged
+from marextui.engine.event_values import Gauge
+from marextui.engine.events import PrewarmChanged
 from marextui.tui.action_types import bindings_for
 from marextui.tui.glyphs import glyphs_of
 from marextui.tui.pane_actions import PANE_ACTIONS

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from marextui.context.sanitise import one_line
-from marextui.engine.events import Gauge
+from marextui.engine.event_values import Gauge
 from marextui.tui import formats
 from marextui.tui.glyphs import UNICODE, Glyphs
 from marextui.tui.panes.gauge_cache import Cache

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from marextui.engine.events import MemoryReport
+from marextui.engine.event_values import MemoryReport
 from marextui.tui import formats
 from marextui.tui.action_types import bindings_for
 from marextui.tui.pane_actions import PANE_ACTIONS

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option, OptionDoesNotExist
 
-from marextui.engine.events import OmissionInfo
+from marextui.engine.event_values import OmissionInfo
 from marextui.tui import formats
 from marextui.tui.action_types import bindings_for
 from marextui.tui.glyphs import UNICODE, Glyphs, glyphs_of

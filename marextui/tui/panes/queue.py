@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
-from marextui.engine.events import QueuedPrompt
+from marextui.engine.event_values import QueuedPrompt
 from marextui.tui.panes.cards import KeyLabel
 from marextui.tui.text import line
 

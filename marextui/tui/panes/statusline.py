@@ -12,7 +12,8 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from marextui.engine.events import Phase, PromptProcessed
+from marextui.engine.event_values import Phase
+from marextui.engine.events import PromptProcessed
 from marextui.tui import formats, prompt_progress
 from marextui.tui.action_types import Action, Scope
 from marextui.tui.actions import key_label

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from marextui.engine.events import MemoryReport
+from marextui.engine.event_values import MemoryReport
 from marextui.tui.action_types import bindings_for
 from marextui.tui.pane_actions import PANE_ACTIONS
 from marextui.tui.text import line
