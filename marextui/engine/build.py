@@ -28,12 +28,13 @@ from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import Omissions, Omitter
 from marextui.engine.originals import Originals
 from marextui.engine.permissions import Decision, Permissions
+from marextui.engine.policy import Policy
 from marextui.engine.ports import CalibrationFile, Clock, Ids, RandomIds, SystemClock
 from marextui.engine.project import ProjectDesk, ProjectFiles, local_day
 from marextui.engine.quota import WithinQuota
 from marextui.engine.recaller import ConversationRecaller
 from marextui.engine.setup import Setup
-from marextui.engine.state import EngineState, Policy
+from marextui.engine.state import EngineState
 from marextui.engine.summariser import NOT_BESIDE, Summariser
 from marextui.engine.toolrun import SeenFiles, Titles, ToolRunner
 from marextui.engine.usage import Journal, UsageBook

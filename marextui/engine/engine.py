@@ -352,38 +352,7 @@ class Engine:
     # -- looking -----------------------------------------------------------------------------------------------------
 
     async def status(self) -> StatusReport:
-        """`/status` (M22)."""
-        state = self.state
-        reading = state.reading()
-        why = state.why_not(reading)
-        conversation = self.session.conversation
-        last = conversation.compactions[-1] if conversation.compactions else None
-        told = "none"
-        if last is not None:
-            told = (
-                f"cycle {last.cycle} ({last.trigger}): {last.tokens_before} → {last.tokens_after} tokens, "
-                f"{last.messages_before} → {last.messages_after} messages"
-            )
-        choice = state.control.choice
-        return StatusReport(
-            model=state.control.label,
-            server=choice.base_url if choice else "",
-            conversation_id=self.session.id,
-            title=self.session.title,
-            turns=conversation.turn,
-            messages=len(conversation.messages),
-            gauge=state.gauge(reading, why),
-            auto_compress=state.policy.auto_compress,
-            last_compaction=told,
-            last_failure=state.compactor.last_failure,
-            why_no_compaction=why,
-            triggers=state.triggers(reading),
-            usage=state.usage.lines(),
-            data_path=state.archive.location,
-            aftermaths=await self._look.aftermaths(),
-            economy=(*state.economy(), self._prewarm.status()),
-            cache=state.cache.state,
-        )
+        return await self._look.status(self._prewarm.status())
 
     async def context_check(self) -> tuple[Check, ...]:
         return await self._look.checks()

@@ -18,7 +18,8 @@ from marextui.context.preview import CompactionPreview, preview
 from marextui.context.probes import Check
 from marextui.context.sections import titles_of
 from marextui.context.triggers import BY_HAND
-from marextui.engine.api import ContextReport
+from marextui.engine.api import ContextReport, StatusReport
+from marextui.engine.economy import EconomyLine
 from marextui.engine.events import Notice
 from marextui.engine.state import EngineState
 from marextui.store.database import StoreError
@@ -29,6 +30,41 @@ class Inspection:
     """Reports about the open conversation of `state`."""
 
     state: EngineState
+
+    async def status(self, *more: EconomyLine) -> StatusReport:
+        """`/status` (M22); `more` is told of the features that save a local engine work, after the state's own."""
+        state = self.state
+        reading = state.reading()
+        why = state.why_not(reading)
+        session = self.state.session
+        conversation = session.conversation
+        last = conversation.compactions[-1] if conversation.compactions else None
+        told = "none"
+        if last is not None:
+            told = (
+                f"cycle {last.cycle} ({last.trigger}): {last.tokens_before} → {last.tokens_after} tokens, "
+                f"{last.messages_before} → {last.messages_after} messages"
+            )
+        choice = state.control.choice
+        return StatusReport(
+            model=state.control.label,
+            server=choice.base_url if choice else "",
+            conversation_id=session.id,
+            title=session.title,
+            turns=conversation.turn,
+            messages=len(conversation.messages),
+            gauge=state.gauge(reading, why),
+            auto_compress=state.policy.auto_compress,
+            last_compaction=told,
+            last_failure=state.compactor.last_failure,
+            why_no_compaction=why,
+            triggers=state.triggers(reading),
+            usage=state.usage.lines(),
+            data_path=state.archive.location,
+            aftermaths=await self.aftermaths(),
+            economy=(*state.economy(), *more),
+            cache=state.cache.state,
+        )
 
     def preview(self) -> CompactionPreview:
         """What `/compact` would do now."""

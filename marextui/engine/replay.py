@@ -33,6 +33,7 @@ from marextui.engine.events import (
     TurnFinished,
 )
 from marextui.engine.meter import Reading
+from marextui.engine.policy import Policy
 from marextui.engine.ports import CountingIds, SystemClock
 from marextui.engine.recorded import (
     RecordedConnection,
@@ -46,7 +47,6 @@ from marextui.engine.recorded import (
     thinking_parts,
 )
 from marextui.engine.setup import Setup
-from marextui.engine.state import Policy
 from marextui.models.types import ChatModel
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore

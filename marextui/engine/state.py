@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from marextui.context.budget import UNKNOWN_WINDOW, late_trigger_warning, settle_window
-from marextui.context.bulk import KEEP_IMAGES, MAX_REQUEST_MB, MEGABYTE
+from marextui.context.bulk import MEGABYTE
 from marextui.context.calibration import Calibration
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
 from marextui.context.project_block import SYSTEM_LINE
-from marextui.context.sections import SECTIONS
-from marextui.context.strategy_names import StrategyName
-from marextui.context.trigger_names import CompactBase
-from marextui.context.triggers import THRESHOLD, Moment, Trigger, moment_of
+from marextui.context.triggers import Moment, Trigger, moment_of
 from marextui.engine.archive import Archive
 from marextui.engine.assembly import Limits, turn_request
 from marextui.engine.bus import Bus
@@ -29,6 +26,7 @@ from marextui.engine.modelctl import ModelControl
 from marextui.engine.omitter import DAY, Omitter
 from marextui.engine.originals import Originals
 from marextui.engine.permissions import Permissions
+from marextui.engine.policy import Policy
 from marextui.engine.ports import CalibrationFile, Clock, Ids
 from marextui.engine.project import ProjectDesk, Telling
 from marextui.engine.prompt import BASE_PROMPT, BASE_PROMPT_NO_TOOLS, SystemPart
@@ -36,49 +34,9 @@ from marextui.engine.session import Session
 from marextui.engine.toolrun import ToolRunner
 from marextui.engine.turn_terms import ViewListener
 from marextui.engine.usage import UsageBook
-from marextui.engine.warm import WarmMode, WarmResume
+from marextui.engine.warm import WarmResume
 from marextui.models.types import ChatRequest, Connection, Usage
 from marextui.store.database import StoreError
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The settings the engine works by. Figures in tokens, turns and rounds; None: not configured.
-
-    `reserve_override` replaces M1's reserve (replays); `base_prompt` replaces the product's own system prompt.
-    `compact_continuation`, `prewarm` and `proj_snapshot` hold for local engines only, see
-    `EngineState.economy_allowed` (L1, L30, L70, B25).
-    """
-
-    compact_at: float = 0.65
-    auto_compress: bool = True
-    omit_after_turns: int = 1
-    max_output: int | None = None
-    reserve_override: int | None = None
-    max_tool_rounds: int = 25
-    retries: int = 2
-    temperature: float | None = None
-    window_override: int | None = None
-    strategy: StrategyName = "anchored"
-    sections: tuple[str, ...] = SECTIONS
-    beside_tokens: int | None = None
-    trigger: Trigger = THRESHOLD
-    compact_base: CompactBase = "budget"
-    offline_summaries: bool = False
-    on_refused: Literal["stop", "play_on"] = "stop"
-    base_prompt: str = ""
-    check_compactions: bool = True
-    keep_images: int = KEEP_IMAGES
-    max_request_mb: int = MAX_REQUEST_MB
-    echo_reasoning: bool = False
-    compact_continuation: bool = False
-    prewarm: Literal["off", "on", "full"] = "off"
-    proj_snapshot: bool = False
-    warm_resume: WarmMode = "on"
-    warm_resume_mb: int = 1000
-    offer_economy: bool = False
-    """Nobody has chosen yet whether a local engine is to be saved work: offer it (issue 4, section 5)."""
-
 
 FREE_DISK = "Free disk space, then retry."
 

@@ -20,7 +20,7 @@ from marextui.context.entries import MessageAdded, TurnClosed, TurnOpened
 from marextui.context.messages import Message
 from marextui.context.recording import read_recording
 from marextui.engine.events import CompactionFinished
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.tokenizer import o200k_counter
 from tests.bench.fidelity import conversation
 from tests.bench.turns import watched

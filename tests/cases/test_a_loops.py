@@ -18,7 +18,7 @@ from marextui.engine.events import (
     StepStarted,
     TurnFinished,
 )
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.types import ChatRequest, ModelError, Usage
 from marextui.tools.box import default_toolbox
 from marextui.tools.types import ToolContext, ToolResult

@@ -25,8 +25,8 @@ from marextui.context.messages import ImagePart, Message, OtherPart, TextPart, T
 from marextui.context.shapes import SHAPES, shape_violations, to_shape
 from marextui.context.validate import strict_violations
 from marextui.engine.events import CompactionFinished, Notice, PermissionAsked, TurnFinished
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.models.types import Accepted, Finished, ModelError, ReasoningChunk, TextChunk, ToolCallChunk
 from marextui.store.log import LogStore
 from marextui.tools.types import ToolResult

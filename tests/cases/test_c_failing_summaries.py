@@ -12,7 +12,7 @@ from marextui.context.entries import CompactionCommitted
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import Message, to_wire
 from marextui.engine.events import CompactionFailed, CompactionFinished, Notice, StepStarted, TurnFinished
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.types import (
     Accepted,
     ChatRequest,

@@ -10,7 +10,7 @@ import pytest
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import Message
 from marextui.engine.events import CompactionFinished, PermissionAsked, QueueChanged, StepStarted, TurnFinished
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.types import ChatRequest, TextChunk
 from marextui.tools.box import default_toolbox
 from marextui.tools.read_state import ReadState

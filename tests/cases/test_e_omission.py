@@ -25,8 +25,8 @@ from marextui.context.shapes import shape_violations
 from marextui.engine.archive import LATEST
 from marextui.engine.events import CompactionFinished, CompactionReverted, Notice, OutputsReplaced, TurnFinished
 from marextui.engine.omitter import DAY
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.store.omissions import OmissionStore
 from marextui.tools.omitted import ReadOmittedContent
 from marextui.tools.types import ToolContext, ToolResult

@@ -23,8 +23,8 @@ from marextui.context.calibration import cut_silently
 from marextui.context.messages import ImagePart, OtherPart, TextPart, canonical_json
 from marextui.engine.event_values import Gauge
 from marextui.engine.events import CompactionFinished, GaugeChanged, Notice, StepStarted, TurnFinished
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.models.errors import classify
 from marextui.models.tokenizer import load_counter
 from marextui.models.types import Accepted, ChatRequest, Chunk, Finished, ModelError, TextChunk, Usage

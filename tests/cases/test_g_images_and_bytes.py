@@ -17,8 +17,8 @@ from marextui.context.messages import ImagePart, TextPart, canonical_json
 from marextui.context.omission import parse_marker
 from marextui.engine.archive import LATEST
 from marextui.engine.events import CompactionFinished, Notice, OutputsReplaced, TurnFinished
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.models.errors import classify
 from marextui.models.types import ModelError
 from marextui.tools.types import ToolResult

@@ -32,8 +32,8 @@ from marextui.engine.events import (
     QueueChanged,
     TurnFinished,
 )
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.models.types import Accepted, ChatRequest, Chunk, Finished, TextChunk
 from tests.cases.conftest import StartRig
 from tests.stubs.engine_rig import Rig, texts

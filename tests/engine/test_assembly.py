@@ -13,8 +13,8 @@ from marextui.context.budget import Window
 from marextui.context.entry_codec import encode
 from marextui.context.messages import ImagePart, Message, TextPart, ToolCall, to_wire
 from marextui.engine.assembly import Limits, turn_request
+from marextui.engine.policy import Policy
 from marextui.engine.prompt import SystemPart
-from marextui.engine.state import Policy
 from marextui.models.openai_chat import body_bytes, request_body
 from marextui.models.types import ChatRequest
 from tests.stubs.engine_rig import Rig

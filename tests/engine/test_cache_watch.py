@@ -10,7 +10,7 @@ import pytest
 
 from marextui.context.budget import Window
 from marextui.engine.events import CacheChanged, CompactionFinished, ProbesAnswered
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.types import Usage
 from tests.stubs.engine_rig import Rig
 from tests.stubs.one_slot import OneSlotChat

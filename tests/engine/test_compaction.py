@@ -11,8 +11,8 @@ from marextui.context.entries import CompactionCommitted
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import to_wire
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice, TurnFinished
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.models.types import Accepted, Finished, ModelError, ReasoningChunk, TextChunk, ToolCallChunk, Usage
 from tests.stubs.engine_rig import Rig, texts
 from tests.stubs.one_slot import OneSlotChat

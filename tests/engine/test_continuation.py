@@ -14,7 +14,7 @@ from marextui.context.continuation import DEMAND_MARK
 from marextui.context.entries import CompactionCommitted
 from marextui.context.messages import to_wire
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionReverted
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.slots import SlotFacts
 from marextui.models.types import Accepted, ChatRequest, Finished, ModelError, ReasoningChunk, ToolCallChunk
 from tests.stubs.engine_rig import Rig, texts

@@ -12,7 +12,7 @@ import pytest
 from marextui.context.budget import Window
 from marextui.engine.economy_switch import OFFER
 from marextui.engine.events import GaugeChanged, Notice, PrewarmChanged
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.slots import SlotFacts
 from marextui.models.types import ModelError
 from tests.stubs.engine_rig import Rig

@@ -12,7 +12,7 @@ import pytest
 from marextui.context.budget import Window
 from marextui.context.messages import canonical_json, to_wire
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionReverted, OmissionStored
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.tools.omitted import ReadOmittedContent
 from marextui.tools.types import ToolContext
 from tests.stubs.engine_rig import Rig, full_disk

@@ -22,8 +22,8 @@ from marextui.engine.events import (
     StepStarted,
     ViewReduced,
 )
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.models.types import Accepted, Finished, ModelError, ReasoningChunk, TextChunk
 from tests.stubs.engine_rig import Rig, four, texts
 from tests.stubs.scripted_model import ScriptedChat, ScriptedTools, call, say

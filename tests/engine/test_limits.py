@@ -19,7 +19,7 @@ from marextui.context.entry_codec import encode
 from marextui.context.messages import ImagePart, TextPart, canonical_json
 from marextui.context.omission import parse_marker
 from marextui.engine.events import CompactionFinished, Notice, OutputsReplaced, StepRefused, TurnFinished
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.types import Accepted, ModelError, ReasoningChunk, Usage
 from marextui.store.calibration import CalibrationStore
 from tests.stubs.engine_rig import Rig

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from marextui.engine.events import PhaseChanged, TurnFinished
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.errors import classify, network_error
 from marextui.models.types import Accepted, ModelError, TextChunk
 from tests.stubs.engine_rig import ManualClock, Rig

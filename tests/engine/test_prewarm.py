@@ -26,7 +26,8 @@ from marextui.engine.events import (
     PrewarmChanged,
     TurnFinished,
 )
-from marextui.engine.state import EngineState, Policy
+from marextui.engine.policy import Policy
+from marextui.engine.state import EngineState
 from marextui.models.slots import SlotFacts
 from marextui.models.types import Accepted, ChatRequest, Finished, ModelError, TextChunk, Usage
 from tests.stubs.engine_rig import ManualClock, Rig, texts

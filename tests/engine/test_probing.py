@@ -10,8 +10,8 @@ from marextui.context.budget import Window
 from marextui.context.entries import CompactionChecked, CompactionCommitted, MessageAdded
 from marextui.context.validate import strict_violations
 from marextui.engine.events import CompactionFinished, CompactionProbed, Notice, ProbesAnswered, TurnFinished
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.models.types import Finished, ModelError, ReasoningChunk, TextChunk, Usage
 from tests.engine.test_compaction import SUMMARY
 from tests.engine.test_undo import ASKED, compact, fill, undo, view

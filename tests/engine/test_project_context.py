@@ -15,7 +15,7 @@ from marextui.context.messages import canonical_json
 from marextui.context.project import Tracker
 from marextui.engine.api import ContextReport
 from marextui.engine.events import GaugeChanged, MemoryChanged, Notice
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.openai_chat import body_bytes, request_body
 from marextui.models.types import ChatRequest
 from marextui.tools.memory_page import MemoryPage

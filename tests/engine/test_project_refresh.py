@@ -17,7 +17,7 @@ from marextui.context.entries import (
 from marextui.context.memory_keeping import Fed
 from marextui.context.messages import canonical_json
 from marextui.context.project_block import SYSTEM_LINE
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.openai_chat import body_bytes, request_body
 from marextui.models.types import ModelError
 from tests.stubs.engine_rig import Rig, texts

@@ -14,7 +14,7 @@ from marextui.context.entries import NoticeLogged
 from marextui.context.messages import canonical_json
 from marextui.context.triggers import TASK_BOUNDARY, SlidingWindow
 from marextui.engine.events import CompactionFinished, CompactionStarted, GaugeChanged, Notice
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from tests.engine.test_compaction import ABOUT, SUMMARY
 from tests.stubs.engine_rig import Rig, texts
 from tests.stubs.scripted_model import Piece, ScriptedChat, ScriptedTools, call, say

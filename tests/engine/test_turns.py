@@ -26,7 +26,7 @@ from marextui.engine.events import (
     TurnFinished,
 )
 from marextui.engine.permissions import Decision
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.types import Accepted, Finished, ModelError, ReasoningChunk, TextChunk, ToolCallChunk, Usage
 from marextui.tools.types import PermissionNeed, ToolResult
 from tests.stubs.engine_rig import Rig, texts

@@ -18,8 +18,8 @@ from marextui.engine.events import (
     Notice,
     TurnFinished,
 )
+from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
-from marextui.engine.state import Policy
 from marextui.models.types import Finished, ModelError, TextChunk
 from tests.engine.test_compaction import SUMMARY
 from tests.stubs.engine_rig import Rig

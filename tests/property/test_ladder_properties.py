@@ -28,10 +28,10 @@ from marextui.engine.compactor import Compactor, goal_of
 from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Event, Notice, StepStarted
 from marextui.engine.meter import Meter
 from marextui.engine.omitter import Omitter
+from marextui.engine.policy import Policy
 from marextui.engine.prompt import SystemPart
 from marextui.engine.reducer import Reducer
 from marextui.engine.session import Session
-from marextui.engine.state import Policy
 from tests.stubs.engine_rig import ManualClock, Rig, four
 from tests.stubs.scripted_model import ScriptedChat, ScriptedTools, call, say
 

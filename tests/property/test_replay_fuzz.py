@@ -24,7 +24,7 @@ from marextui.engine.events import (
     StepRefused,
     TurnFinished,
 )
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.tools.types import ToolResult
 from tests.cases.agents import Agent, plain_summary
 from tests.cases.checks import all_holds

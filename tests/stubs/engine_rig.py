@@ -19,9 +19,9 @@ from marextui.engine.build import Parts, assemble
 from marextui.engine.engine import Engine
 from marextui.engine.events import Event, PhaseChanged, TurnFinished
 from marextui.engine.permissions import Decision
+from marextui.engine.policy import Policy
 from marextui.engine.ports import CalibrationFile, CountingIds
 from marextui.engine.setup import Setup
-from marextui.engine.state import Policy
 from marextui.engine.toolrun import SeenFiles
 from marextui.store.log import LogStore
 from marextui.store.memory import MemoryStore

@@ -11,7 +11,7 @@ from marextui.context.budget import Window
 from marextui.context.marks import CONTEXT_UPDATE_OPEN
 from marextui.context.messages import canonical_json
 from marextui.engine.events import CompactionFailed, CompactionFinished, ProjectCopied
-from marextui.engine.state import Policy
+from marextui.engine.policy import Policy
 from marextui.models.types import ChatRequest
 from tests.stubs.engine_rig import ManualClock, Rig, texts
 from tests.stubs.scripted_model import ScriptedChat
