@@ -25,7 +25,7 @@ def _rows(line: Content, width: int) -> Iterator[Content]:
     if line.cell_length <= width or width < 1:
         yield line
         return
-    indent = len(line.plain) - len(line.plain.lstrip(" ")) + 2
+    indent = min(len(line.plain) - len(line.plain.lstrip(" ")) + 2, width // 2)
     name = _NAME.match(line.plain)
     if name is not None and name.end() <= width // 3:
         indent = name.end()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.content import Content
 
@@ -32,6 +32,7 @@ def test_a_number_is_never_torn() -> None:
 
 
 @given(st.text(st.sampled_from("ab \n日.")), st.integers(4, 30))
+@example("  aaa", 4)
 def test_rows_fit_and_no_word_is_lost(text: str, width: int) -> None:
     shown = hanging(Content(text), width)
     assert "".join(shown.plain.split()) == "".join(text.split())
