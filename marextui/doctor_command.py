@@ -108,7 +108,8 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
 
 def _visit(options: argparse.Namespace, settings: Settings) -> int:
     address = _address(options, settings)
-    visit = Visit(address, build_hub(settings, os.environ), timeout=options.timeout)
+    hub = build_hub(settings, os.environ, keep_states=settings.warm_resume != "off")
+    visit = Visit(address, hub, timeout=options.timeout)
     width = min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
     told = statement(address.shown, visit.limit, local=address.local, note=address.note, width=width)
     _print(told, settings, to_json=options.json)

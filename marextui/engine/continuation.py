@@ -202,7 +202,7 @@ class Continuation:
             return EconomyLine(key, "suspended", f"Not with {name} until the next start: {why}.")
         why_not = connection.slots.why_not(conversation)
         now = (
-            f"A summary now would be a request of its own: {why_not}."
+            f"A summary now would be a request of its own: {why_not}. One in a turn or at its end goes on with it."
             if why_not
             else "The server holds this conversation: a summary now would go on with it."
         )

@@ -42,6 +42,8 @@ class StateFiles(Protocol):
 
     async def make_room(self, file: str) -> None: ...
 
+    async def discard(self, file: str) -> None: ...
+
     async def sweep(self, before: float) -> None: ...
 
 
@@ -156,9 +158,16 @@ class WarmResume:
         kept = await self.files.all()
         file = file_for(conversation) if states.folder is not None else file_at(_place(), conversation, kept)
         await self.files.make_room(file)
-        saved = await states.save(file)
+        saved: tuple[int, int] | None = None
+        try:
+            saved = await states.save(file)
+        finally:
+            if saved is None and states.folder is not None:  # a full disk has half of it
+                await self.files.discard(file)
         if saved is None:
-            raise _Not("Nothing was saved: the server keeps no states (llama.cpp's --slot-save-path), or was busy.")
+            raise _Not(
+                "Nothing was saved: the server keeps no states (llama.cpp's --slot-save-path), was busy or has no room."
+            )
         tokens, size = saved
         seen = size if states.folder is not None else None
         state = KeptState(file, conversation, engine, _prompt(step.request), tokens, seen, self.clock.now())

@@ -49,6 +49,10 @@ class WarmStates:
         """`file` is about to be written: what it held is no longer recorded. Raises OSError."""
         await asyncio.to_thread(self._make_room, file)
 
+    async def discard(self, file: str) -> None:
+        """Delete `file`, which was not written to its end. Raises OSError."""
+        await asyncio.to_thread((self.folder / file).unlink, missing_ok=True)
+
     def _all(self) -> tuple[KeptState, ...]:
         found = []
         for path in sorted(self.folder.glob(f"*{_SUFFIX}")):

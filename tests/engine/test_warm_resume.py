@@ -28,6 +28,8 @@ class Disk:
     name: str = "engine"
     tokens: int = 3_000
     hold: Hold | None = None
+    full: bool = False
+    """The disk has room for half of it."""
     asked: list[str] = field(default_factory=list)
 
     async def engine(self) -> str:
@@ -36,7 +38,9 @@ class Disk:
     async def save(self, file: str) -> tuple[int, int] | None:
         await self._asked("save")
         assert self.folder is not None
-        (self.folder / file).write_bytes(b"state")
+        (self.folder / file).write_bytes(b"state"[: 2 if self.full else 5])
+        if self.full:
+            return None
         return self.tokens, 5
 
     async def restore(self, file: str) -> int | None:
@@ -195,6 +199,14 @@ async def test_a_full_disk_costs_nothing_but_the_state(left: Left, monkeypatch: 
     monkeypatch.setattr("marextui.store.warm.write_private", full)
     assert await left.leave() == "Nothing was saved: No space left on device."
     assert await left.kept() == ()
+
+
+async def test_half_a_state_does_not_go_on_filling_a_full_disk(left: Left) -> None:
+    await left.leave()
+    left.disk.full = True
+    assert "no room" in await left.leave()
+    assert left.disk.folder is not None
+    assert list(left.disk.folder.iterdir()) == []
 
 
 async def test_switched_off_nothing_is_asked(left: Left) -> None:
