@@ -140,7 +140,7 @@ def assemble(
         recaller=recaller,
         seen=parts.seen,
     )
-    control = ModelControl(parts.hub, bus)
+    control = ModelControl(parts.hub, bus, parts.clock)
     warm: WarmResume | None = None
     if parts.states is not None:
         warm = WarmResume(policy.warm_resume, policy.warm_resume_mb, parts.states, control, parts.clock)

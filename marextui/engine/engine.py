@@ -123,7 +123,7 @@ class Engine:
             self._leaving = False
 
     async def _stop_activity(self) -> None:
-        self.interrupt()
+        self._interrupt()
         if self._activity is not None:
             await asyncio.wait({self._activity})
 
@@ -214,6 +214,11 @@ class Engine:
         return self._queue.drop(prompt_id)
 
     def interrupt(self) -> None:
+        if self.state.control.stop_waiting():
+            self.state.refresh_gauge()  # its window is no longer to come
+        self._interrupt()
+
+    def _interrupt(self) -> None:
         if self._activity is None or self._interrupted:
             return
         self._interrupted = True

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from marextui.engine.api import ModelOption
 from marextui.engine.bus import Bus
 from marextui.engine.events import ModelFailed, ModelLoading, ModelNeeded, ModelReady
+from marextui.engine.ports import Clock
 from marextui.models.types import Connection, LoadProgress, ModelChoice, ModelError, ModelHub
+
+SERVER_LOADS = "the server is loading its model"
+"""What the phase says meanwhile."""
+LOADING_PAUSE = 2.0
+"""Seconds between two questions to a server that is loading its model."""
+LONGEST_LOADING = 600.0
+"""Seconds that a server may take for that."""
 
 
 class NoModel(Exception):
@@ -27,6 +35,7 @@ class ModelControl:
 
     hub: ModelHub
     bus: Bus
+    clock: Clock
     choice: ModelChoice | None = None
     connection: Connection | None = None
     failed: str = ""
@@ -35,6 +44,8 @@ class ModelControl:
     leaving: Callable[[], Awaitable[None]] | None = None
     """Awaited before a connection is closed: it ends what still uses it."""
     _task: asyncio.Task[Connection] | None = None
+    _waiting: bool = False
+    """The server is loading its model; it is asked again."""
     _known: dict[str, ModelChoice] = field(default_factory=dict)
 
     @property
@@ -67,11 +78,8 @@ class ModelControl:
         choice = self.choice
         self.bus.emit(ModelLoading(choice.label, "connecting"))
 
-        def progress(p: LoadProgress) -> None:
-            self.bus.emit(ModelLoading(choice.label, p.stage, p.done, p.total))
-
         try:
-            connection = await self.hub.connect(choice, progress)
+            connection = await self._patiently(choice)
         except ModelError as problem:
             self.failed = problem.message
             self.bus.emit(ModelFailed(choice.label, problem.message, problem.hint))
@@ -81,6 +89,38 @@ class ModelControl:
         window = connection.window
         self.bus.emit(ModelReady(choice.label, choice.local, connection.supports_tools, window.tokens, window.source))
         return connection
+
+    async def _patiently(self, choice: ModelChoice) -> Connection:
+        """Connect; a server that says it is loading its model is asked again until it has, or for ten minutes."""
+
+        def progress(p: LoadProgress) -> None:
+            if not self._waiting:
+                self.bus.emit(ModelLoading(choice.label, p.stage, p.done, p.total))
+
+        until = self.clock.monotonic() + LONGEST_LOADING
+        try:
+            while True:
+                try:
+                    return await self.hub.connect(choice, progress)
+                except ModelError as problem:
+                    patient = problem.kind == "loading" and choice.kind == "endpoint"
+                    if not patient or self.clock.monotonic() >= until:
+                        raise
+                self._waiting = True
+                self.bus.emit(ModelLoading(choice.label, SERVER_LOADS))
+                await self.clock.sleep(LOADING_PAUSE)
+        finally:
+            self._waiting = False
+
+    def stop_waiting(self) -> bool:
+        """Wait no longer for a server that is loading its model; True when it was waited for."""
+        if not self._waiting or self._task is None:
+            return False
+        self._task.cancel()
+        self._task, self._waiting = None, False
+        self.failed = "The server is still loading its model."
+        self.bus.emit(ModelFailed(self.label, self.failed, "Retry, or send a message, to wait for it again."))
+        return True
 
     async def drop(self) -> None:
         """Close the connection (ends a child process); the next `ensure` connects again."""

@@ -9,7 +9,7 @@ from marextui.models.endpoint import http_client, server_root
 from marextui.models.openai_chat import OpenAIChat
 from marextui.models.slot_states import LlamaSlotStates
 from marextui.models.slots import SlotFacts, Slots, TrackedChat
-from marextui.models.types import ChatModel, ModelChoice, SlotStates
+from marextui.models.types import ChatModel, ModelChoice, ModelError, SlotStates
 
 _PRELOAD = 120.0
 """Seconds given to Ollama to load a model before its window is asked for."""
@@ -39,8 +39,13 @@ class EndpointConnection:
         return True
 
     async def open(self) -> None:
-        """Learn window, tools and kind of server. A server that tells nothing is no error."""
+        """Learn window, tools and kind of server. A server that tells nothing is no error.
+
+        Raises `ModelError` ("loading") while the server says that it is loading its model.
+        """
         facts = await self._inspect()
+        if facts.loading:
+            raise ModelError("loading", "The server is still loading its model.", hint="Retry in a moment.", status=503)
         if facts.kind == "Ollama" and facts.trained:
             # Not loaded yet: only a loaded model has a real window there, often a small part of the trained one.
             body = {"model": self.choice.name}

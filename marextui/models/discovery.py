@@ -56,6 +56,7 @@ class ServerFacts:
     """What a server tells about itself and one model. `window` is in tokens; `window_from` the route that told it.
 
     `supports_tools` None: it does not say. `trained` marks a window that is only the most the model was trained for.
+    `loading`: it says that its model is still being loaded; the rest is then unknown.
     """
 
     kind: ServerKind
@@ -63,6 +64,27 @@ class ServerFacts:
     trained: bool
     supports_tools: bool | None
     window_from: str = ""
+    loading: bool = False
+
+
+@dataclass(slots=True)
+class _Answers:
+    """Asks one server; `loading` once an answer said that its model is still being loaded."""
+
+    http: httpx.AsyncClient
+    api_key: str
+    loading: bool = False
+
+    async def ask(self, url: str) -> Any:
+        """As `fetch_json`."""
+        try:
+            async with asyncio.timeout(ASK_TIMEOUT):
+                status, raw = await fetch(self.http, url, self.api_key)
+        except (TimeoutError, httpx.HTTPError):
+            return None
+        if status == 503 and classify(status, raw[:65536].decode("utf-8", errors="replace")).kind == "loading":
+            self.loading = True
+        return parse_json(raw) if status == 200 else None
 
 
 async def fetch_json(
@@ -117,15 +139,15 @@ async def inspect(http: httpx.AsyncClient, base_url: str, model: str, *, api_key
 
     What is loaded now comes before what the model was trained for; Ollama and LM Studio load far less than that.
     """
-    root = server_root(base_url)
-    listing = fetch_json(http, join(base_url, "models"), api_key=api_key)
+    root, server = server_root(base_url), _Answers(http, api_key)
+    listing = server.ask(join(base_url, "models"))
     if not is_local(base_url):
         entry = _entry(await listing, model)
         listed = _listed_window(entry)
-        return ServerFacts("OpenAI-compatible", listed, False, None, "/v1/models" if listed else "")
+        return ServerFacts("OpenAI-compatible", listed, False, None, "/v1/models" if listed else "", server.loading)
     answers = await asyncio.gather(
         listing,
-        fetch_json(http, f"{root}/props", api_key=api_key),
+        server.ask(f"{root}/props"),
         fetch_json(http, f"{root}/api/v1/models", api_key=api_key),
         fetch_json(http, f"{root}/api/v0/models", api_key=api_key),
         fetch_json(http, f"{root}/api/ps", api_key=api_key),
@@ -155,7 +177,8 @@ async def inspect(http: httpx.AsyncClient, base_url: str, model: str, *, api_key
         ("/v1/models (meta.n_ctx_train)", at(entry, "meta", "n_ctx_train")),
         ("/api/show (context_length)", _ollama_trained(show)),
     )
-    return ServerFacts(kind, running or trained, running is None, _tools(props, show), where or trained_where)
+    tools, where = _tools(props, show), where or trained_where
+    return ServerFacts(kind, running or trained, running is None, tools, where, server.loading)
 
 
 def _first_told(*told: tuple[str, object]) -> tuple[int | None, str]:

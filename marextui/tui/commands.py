@@ -180,6 +180,8 @@ class CommandApp(ContextCommands, OpenCommands, ProjectCommands, inherit_binding
         elif self.busy:
             self.engine.interrupt()
         else:
+            if self.model.status.phase == "loading":
+                self.engine.interrupt()  # no longer wait for a server that is loading its model
             main.conversation.cursor = None
             main.conversation.touch()
             composer.focus_draft()

@@ -70,6 +70,17 @@ async def test_typing_while_a_dialog_was_open_is_kept() -> None:
             assert app.focused is app.main.composer.draft
 
 
+async def test_escape_ends_the_waiting_for_a_server_that_loads_its_model() -> None:
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=WIDE) as pilot:
+        engine.emit(ev.ModelLoading("m", "the server is loading its model"))
+        await pilot.pause()
+        assert "the server is loading its model" in app.model.status.detail
+        await pilot.press("escape")
+        assert len(engine.said("interrupt")) == 1
+
+
 async def test_escape_is_a_ladder() -> None:
     """Case 55: popup, then the turn; idle, nothing."""
     engine = FakeEngine()

@@ -117,6 +117,39 @@ async def connect(hub: Hub, choice: ModelChoice) -> tuple[Connection, list[LoadP
     return await hub.connect(choice, steps.append), steps
 
 
+LOADING = error_reply(503, "Loading model", type="unavailable_error")
+
+
+@pytest.mark.parametrize("model", ["served", ""])
+@pytest.mark.parametrize("routes", [("/v1/models", "/props"), ("/props",)])
+async def test_a_server_that_loads_its_model_says_so(
+    tmp_path: Path, server: FakeServer, model: str, routes: tuple[str, ...]
+) -> None:
+    """llama.cpp answers everything with 503 meanwhile; later versions give the list of models already."""
+    hub = make(tmp_path, base_url=server.url, model=model)
+    choice = await hub.default()
+    assert choice is not None
+    kept = dict(server.routes)
+    server.routes |= dict.fromkeys(routes, LOADING)
+    with pytest.raises(ModelError) as raised:
+        await connect(hub, choice)
+    assert raised.value.kind == "loading"
+    server.routes = kept
+    connection, _ = await connect(hub, choice)
+    assert connection.window == Window(8192, "discovery")
+    await connection.aclose()
+
+
+async def test_a_server_that_is_busy_is_not_one_that_loads(tmp_path: Path, server: FakeServer) -> None:
+    server.routes["/props"] = error_reply(503, "try again later")
+    hub = make(tmp_path, base_url=server.url, model="served")
+    choice = await hub.default()
+    assert choice is not None
+    connection, _ = await connect(hub, choice)
+    assert connection.window.tokens is None
+    await connection.aclose()
+
+
 async def test_an_endpoint_without_a_model_takes_its_first(tmp_path: Path, server: FakeServer) -> None:
     hub = make(tmp_path, base_url=server.url, api_key="k-123")
     choice = await hub.default()
