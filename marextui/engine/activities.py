@@ -313,12 +313,25 @@ class Activities:
         state.refresh_gauge()
 
     async def undo(self, *, force: bool) -> None:
-        """`/compact undo`; a log that cannot be written leaves the view as it is."""
+        """`/compact undo`; a log that cannot be written leaves the view as it is.
+
+        Whether the restored conversation fits is known with the window only: a model that is still being made ready
+        is waited for. Without one, nothing is checked.
+        """
+        state = self.state
+        if not force and state.meter.window.tokens is None and state.session.conversation.compactions:
+            try:
+                await state.connected()
+            except (ModelError, NoModel):
+                state.refresh_gauge()  # the failure was announced by the control
+            except asyncio.CancelledError:
+                state.bus.emit(Notice("info", "Nothing was undone."))
+                return
         try:
-            await self.state.catch_up()
-            await undo(self.state, force=force)
+            await state.catch_up()
+            await undo(state, force=force)
         except StoreError as problem:
-            self.state.store_failed(problem)
+            state.store_failed(problem)
 
     async def examine(self, config: Path, *, agreed: bool) -> None:
         """`/doctor`: requests outside the conversation; whatever happens, the conversation is as before."""

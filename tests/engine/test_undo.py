@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,57 @@ async def test_a_view_that_would_not_fit_is_refused_with_its_figures_and_restore
     assert await r.records() == records
     await undo(r, force=True)
     assert view(r) == before
+
+
+async def reconnecting(r: Rig, window: Window) -> Hold:
+    """Eight turns and a compaction; then the model, of that window, is being made ready again."""
+    await fill(r, 8)
+    await compact(r)
+    hold = r.hub.hold = Hold()
+    r.hub.connection.window = window
+    (option,) = await r.engine.models()
+    await r.engine.select_model(option.id)
+    await hold.reached.wait()
+    assert r.engine.state.meter.window.tokens is None
+    return hold
+
+
+async def test_while_the_model_is_being_made_ready_it_waits_to_know_whether_the_view_fits(rig) -> None:
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    hold = await reconnecting(r, Window(8192, "discovery"))
+    r.engine.undo_compaction()
+    for _ in range(5):  # time enough for the log to be written, if it were
+        await r.records()
+    assert r.engine.busy
+    hold.go.set()
+    await r.until(lambda e: isinstance(e, Notice) and "not undone" in e.text)
+    await r.idle()
+    assert not r.of(CompactionReverted)
+
+
+@pytest.mark.parametrize("failing", [True, False])
+async def test_without_a_window_to_be_had_it_undoes_unchecked(rig, failing: bool) -> None:
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    hold = await reconnecting(r, Window(None, "unknown"))
+    r.hub.failures = [ModelError("network", "no server")] * 2 if failing else []
+    hold.go.set()
+    await undo(r)
+
+
+async def test_waiting_for_the_window_can_be_interrupted_and_undoes_nothing(rig) -> None:
+    r = await rig(chat=ScriptedChat(summaries=[say(SUMMARY)]))
+    hold = await reconnecting(r, Window(8192, "discovery"))
+    records = await r.records()
+    mark = len(r.events)
+    r.engine.undo_compaction()
+    for _ in range(5):  # until it waits for the model; nothing is told of that
+        await asyncio.sleep(0)
+    assert r.engine.busy
+    r.engine.interrupt()
+    await r.until(lambda e: isinstance(e, Notice) and "Nothing was undone" in e.text, after=mark)
+    await r.idle()
+    assert await r.records() == records
+    hold.go.set()
 
 
 async def test_asked_for_during_a_turn_it_waits_for_its_end(rig) -> None:
