@@ -165,6 +165,7 @@ def assemble(
         calibration_file=parts.calibration,
         warm=warm,
     )
+    control.swapped = state.server_swapped
     return Engine(state, setup)
 
 

@@ -102,7 +102,7 @@ class Continuation:
 
     async def _ask_server(self, connection: Connection, step: SentStep) -> None:
         """Whether the server itself says that it holds something else: other programs are not in our books (B26)."""
-        facts = await connection.read_slots()
+        facts = await self.control.read_slots(connection)
         usage = step.usage or Usage()
         if facts.prompts is not None and usage.inp is not None:
             most = usage.inp + (usage.out or 0)  # a slot counts its prompt, or what it holds after the answer too

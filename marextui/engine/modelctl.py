@@ -10,6 +10,7 @@ from marextui.engine.api import ModelOption
 from marextui.engine.bus import Bus
 from marextui.engine.events import ModelFailed, ModelLoading, ModelNeeded, ModelReady
 from marextui.engine.ports import Clock
+from marextui.models.slots import SlotFacts
 from marextui.models.types import Connection, LoadProgress, ModelChoice, ModelError, ModelHub
 
 SERVER_LOADS = "the server is loading its model"
@@ -43,9 +44,14 @@ class ModelControl:
     """There is no model to use at all."""
     leaving: Callable[[], Awaitable[None]] | None = None
     """Awaited before a connection is closed: it ends what still uses it."""
+    swapped: Callable[[Connection, int | None, str], Awaitable[None]] | None = None
+    """Awaited when the server was found to hold another model or window: told the window of before (tokens; None: not
+    known) and the new model's own name ("": the same, or not said)."""
     _task: asyncio.Task[Connection] | None = None
     _waiting: bool = False
     """The server is loading its model; it is asked again."""
+    _served: str = ""
+    """What the server called its model when its slots were last looked at."""
     _known: dict[str, ModelChoice] = field(default_factory=dict)
 
     @property
@@ -122,6 +128,21 @@ class ModelControl:
         self.bus.emit(ModelFailed(self.label, self.failed, "Retry, or send a message, to wait for it again."))
         return True
 
+    async def read_slots(self, connection: Connection) -> SlotFacts:
+        """What the server tells of its slots. One that was swapped under its address is noticed: its window is asked
+        for anew, and it holds nothing of ours (L18)."""
+        facts = await connection.read_slots()
+        before = connection.window
+        if before.source != "override" and facts.window not in (None, before.tokens):
+            await connection.refresh_window()
+        served, self._served = self._served, facts.model or self._served
+        name = facts.model if served and facts.model != served else ""
+        if connection is self.connection and (name or connection.window.tokens != before.tokens):
+            connection.slots.forget("the server was started anew, with another model or window")
+            if self.swapped is not None:
+                await self.swapped(connection, before.tokens, name)
+        return facts
+
     async def drop(self) -> None:
         """Close the connection (ends a child process); the next `ensure` connects again."""
         if self.leaving is not None:
@@ -130,7 +151,7 @@ class ModelControl:
         if task is not None and not task.done():
             task.cancel()
             await asyncio.wait({task})
-        connection, self.connection = self.connection, None
+        connection, self.connection, self._served = self.connection, None, ""
         if connection is not None:
             await connection.aclose()
 

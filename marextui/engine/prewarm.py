@@ -173,7 +173,10 @@ class Prewarmer:
                 return
             if not await self._end_flight():
                 raise NotForeseen("the one before it does not end")
+            window = self.state.meter.window
             facts = await self._facts(connection)
+            if self.state.meter.window != window:  # the server was swapped: what fits is another question now
+                request = await prewarm_request(self.state, connection)
             self._tell_of_slots(connection, facts.total)
             if why := why_not_there(total=facts.total, sleeping=facts.sleeping, busy=facts.busy):
                 raise NotForeseen(why)
@@ -185,10 +188,10 @@ class Prewarmer:
         self._send(request, connection)
 
     async def _facts(self, connection: Connection) -> SlotFacts:
-        facts = await connection.read_slots()
+        facts = await self.state.control.read_slots(connection)
         if facts.busy and facts.total == 1:
             await self.state.clock.sleep(BUSY_PAUSE)
-            facts = await connection.read_slots()
+            facts = await self.state.control.read_slots(connection)
         return facts
 
     def _tell_of_slots(self, connection: Connection, total: int | None) -> None:

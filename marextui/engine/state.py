@@ -11,6 +11,7 @@ from marextui.context.bulk import MEGABYTE
 from marextui.context.calibration import Calibration
 from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
 from marextui.context.project_block import SYSTEM_LINE
+from marextui.context.sanitise import one_line
 from marextui.context.triggers import Moment, Trigger, moment_of
 from marextui.engine.archive import Archive
 from marextui.engine.assembly import Limits, turn_request
@@ -162,6 +163,19 @@ class EngineState:
             self.settle_window(self.control.connection)
             text = f"The server took a prompt of {tokens} tokens: its window is not {learned} tokens, as it seemed."
             self.bus.emit(Notice("info", text, "The budget follows what the server or the settings say again."))
+
+    async def server_swapped(self, connection: Connection, before: int | None, name: str) -> None:
+        """The server under the same address holds another model or window: the budget follows it (M3)."""
+        self.learned = None
+        self.settle_window(connection)
+        now = connection.window.tokens
+        text = f"The server holds another model now: {one_line(name, 60)}." if name else "The server was started anew."
+        if now != before:
+            known = "not known" if now is None else f"{now} tokens"
+            text += f" Its window is {known} now" + ("." if before is None else f"; it was {before} tokens.")
+        self.bus.emit(Notice("info", text, "The budget follows it." if now != before else ""))
+        self.refresh_gauge()
+        await self.desk.announce(self.meter.window.tokens)
 
     @property
     def model(self) -> str:

@@ -209,12 +209,12 @@ class WarmResume:
 
     async def _one_free_slot(self, connection: Connection) -> None:
         """With several slots nobody knows which one is whose; one at work answers when it is done."""
-        facts = await connection.read_slots()
+        facts = await self.control.read_slots(connection)
         if facts.total != 1:
             raise _Not("The server has several slots, or does not tell: nothing is kept.")
         if facts.busy:  # it may only not have noticed yet that a prewarm was closed
             await self.clock.sleep(BUSY_PAUSE)
-            facts = await connection.read_slots()
+            facts = await self.control.read_slots(connection)
         if facts.busy:
             raise _Not("The server is busy with something else.")
 

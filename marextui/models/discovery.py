@@ -302,6 +302,8 @@ async def read_slots(http: httpx.AsyncClient, root: str, model: str, *, api_key:
         sleeping=at(props, "is_sleeping") is True,
         busy=any(s is True for s in states) if states else None,
         prompts=tuple(n for n in prompts if n is not None) if any(n is not None for n in prompts) else None,
+        window=as_positive(at(props, "default_generation_settings", "n_ctx")),
+        model=as_text(at(props, "model_alias")) or re.split(r"[/\\]", as_text(at(props, "model_path")))[-1],
     )
 
 

@@ -48,13 +48,16 @@ class SlotFacts:
     """What a server tells of its slots, without being made to compute; None: it does not say.
 
     `total` slots, whether it sleeps (its cache is gone), whether any slot is at work, and the tokens in each slot that
-    was used: its last prompt, in some versions with the answer.
+    was used: its last prompt, in some versions with the answer. `window` is what a slot holds, in tokens; `model` what
+    the server itself calls its model, "" where it does not say.
     """
 
     total: int | None = None
     sleeping: bool = False
     busy: bool | None = None
     prompts: tuple[int, ...] | None = None
+    window: int | None = None
+    model: str = ""
 
 
 @dataclass(slots=True)

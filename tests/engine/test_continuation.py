@@ -13,7 +13,7 @@ from marextui.context.budget import Window
 from marextui.context.continuation import DEMAND_MARK
 from marextui.context.entries import CompactionCommitted
 from marextui.context.messages import to_wire
-from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionReverted
+from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionReverted, Notice
 from marextui.engine.policy import Policy
 from marextui.models.slots import SlotFacts
 from marextui.models.types import Accepted, ChatRequest, Finished, ModelError, ReasoningChunk, ToolCallChunk
@@ -303,6 +303,29 @@ async def test_the_server_is_asked_what_it_holds(rigs: Rigs, facts: SlotFacts, e
     await step(rig, n + 1)
     assert ways(rig) == [expected]
     assert rig.hub.connection.looked == 1
+
+
+async def test_a_server_swapped_under_its_address_is_noticed_before_going_on(rigs: Rigs) -> None:
+    """L18: another window: the budget follows it, the slot holds nothing of ours, and one notice says so."""
+    rig, n = await nearly(rigs, say(SUMMARY))
+    before = rig.hub.connection.window.tokens
+    rig.hub.connection.facts = SlotFacts(total=1, busy=False, window=9_000)
+    await step(rig, n + 1)
+    assert ways(rig) == ["transcript"]
+    assert rig.hub.connection.looked == 1
+    assert rig.engine.state.meter.window == Window(9_000, "discovery")
+    gauge = (await rig.engine.status()).gauge
+    assert (gauge.window, gauge.window_source) == (9_000, "discovery")
+    told = [e.text for e in rig.of(Notice) if "window" in e.text]
+    assert told == [f"The server was started anew. Its window is 9000 tokens now; it was {before} tokens."]
+
+
+async def test_a_window_that_is_set_is_not_replaced_by_what_the_slots_tell(rigs: Rigs) -> None:
+    rig, n = await nearly(rigs, say(SUMMARY))
+    rig.hub.connection.window = replace(rig.hub.connection.window, source="override")
+    rig.hub.connection.facts = SlotFacts(total=1, busy=False, window=9_000)
+    await step(rig, n + 1)
+    assert ways(rig) == ["continuation"]
 
 
 async def test_a_prompt_of_the_size_we_sent_is_taken_for_ours(rigs: Rigs) -> None:

@@ -268,6 +268,43 @@ async def test_notes_that_came_meanwhile_are_in_it(warms: Warms) -> None:
     assert warm.chat.turns[1].messages[:-1] == ahead.messages[:-1]
 
 
+async def test_a_server_swapped_under_its_address_is_noticed_before_anything_is_computed_ahead(warms: Warms) -> None:
+    """L18: what is sent ahead is made for the window that holds now; the notice comes once."""
+    warm = await warms(say("Because."), say("So."), say("Well."), facts=replace(ONE, window=32_768, model="a"))
+    await warm.ask("Why?")
+    await quiet(warm.rig)
+    warm.rig.hub.connection.facts = replace(ONE, window=4_096, model="b")
+    for question in ("And then?", "And?"):
+        await warm.ask(question)
+        await quiet(warm.rig)
+    told = [e.text for e in warm.rig.of(Notice) if "window" in e.text]
+    assert told == ["The server holds another model now: b. Its window is 4096 tokens now; it was 32768 tokens."]
+    assert warm.rig.engine.state.meter.window == Window(4_096, "discovery")
+    assert [r.max_tokens for r in warm.chat.turns][-1] == 1_024
+
+
+async def test_what_no_longer_fits_a_swapped_server_is_not_computed_ahead(warms: Warms) -> None:
+    warm = await warms(say("Because."), say("So."), facts=replace(ONE, window=32_768))
+    await warm.ask("Why? " + "x" * 16_000)
+    await quiet(warm.rig)
+    sent = len(warm.chat.prewarms)
+    warm.rig.hub.connection.facts = replace(ONE, window=4_096)
+    await warm.ask("And then?")
+    await quiet(warm.rig)
+    assert (sent, len(warm.chat.prewarms)) == (1, 1)
+    assert warm.rig.of(PrewarmChanged)[-1].state == "refused"
+
+
+async def test_another_model_of_the_same_window_is_noticed_by_its_name(warms: Warms) -> None:
+    warm = await warms(say("Because."), say("So."), facts=replace(ONE, window=32_768, model="a"))
+    await warm.ask("Why?")
+    await quiet(warm.rig)
+    warm.rig.hub.connection.facts = replace(ONE, window=32_768, model="b")
+    await warm.ask("And then?")
+    await quiet(warm.rig)
+    assert [e.text for e in warm.rig.of(Notice)] == ["The server holds another model now: b."]
+
+
 @pytest.mark.parametrize("snapshot", [False, True])
 async def test_it_changes_nothing_of_the_conversation(warms: Warms, snapshot: bool) -> None:
     """L34, L43, L45: log, view, figures, usage and attempts are as before, whatever the server says of it."""

@@ -108,6 +108,8 @@ class ScriptedConnection:
         self.chat: ChatModel = TrackedChat(self.script, self.slots)
 
     async def refresh_window(self) -> Window:
+        if self.facts.window is not None:
+            self.window = Window(self.facts.window, "discovery")
         return self.window
 
     async def read_slots(self) -> SlotFacts:

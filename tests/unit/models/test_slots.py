@@ -145,6 +145,18 @@ async def test_a_sleeping_server_holds_nothing(connection: EndpointConnection, s
     assert "sleep" in connection.slots.why_not("c")
 
 
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [({"model_alias": "tiny"}, "tiny"), ({"model_path": "/models/b.gguf"}, "b.gguf"), ({"model_path": 3}, "")],
+)
+async def test_the_window_and_the_models_own_name_are_told_with_the_slots(
+    connection: EndpointConnection, server: FakeServer, told: dict[str, Any], name: str
+) -> None:
+    server.routes["/props"] = json_reply({"total_slots": 1, "default_generation_settings": {"n_ctx": 4096}, **told})
+    facts = await connection.read_slots()
+    assert (facts.window, facts.model) == (4096, name)
+
+
 async def test_slots_of_servers_that_tell_less(connection: EndpointConnection, server: FakeServer) -> None:
     """D1: slots may be switched off (501), and other servers have none of it."""
     server.routes["/slots"] = error_reply(501, "This server does not support slots endpoint.")
