@@ -75,6 +75,13 @@ def after_undo(attempts: Attempts, *, messages: int, used: int, turn: int) -> At
     return replace(attempts, outcome="done", messages=messages, used=used, turn=turn, in_turn=in_turn)
 
 
+def given_up(attempts: Attempts) -> str:
+    """Why no automatic try comes any more, whatever is said next; "" when one may (case 13)."""
+    if attempts.failures < MAX_FAILURES:
+        return ""
+    return f"The last {attempts.failures} compactions failed; /compact tries again."
+
+
 def already_tried(
     attempts: Attempts,
     *,
@@ -94,8 +101,8 @@ def already_tried(
     - not more than `MAX_PER_TURN` times in a turn (case 9), unless the request would be refused otherwise
       (`over_budget`): then the next rung is a dead turn.
     """
-    if attempts.failures >= MAX_FAILURES:
-        return f"The last {attempts.failures} compactions failed; /compact tries again."
+    if stopped := given_up(attempts):
+        return stopped
     if attempts.outcome is None:
         return ""
     if messages <= attempts.messages:

@@ -9,7 +9,7 @@ from typing import Literal
 from marextui.context.budget import UNKNOWN_WINDOW, late_trigger_warning, settle_window
 from marextui.context.bulk import MEGABYTE
 from marextui.context.calibration import Calibration
-from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, why_no_compaction
+from marextui.context.policy import MIN_MESSAGES, Attempts, already_tried, given_up, why_no_compaction
 from marextui.context.project_block import SYSTEM_LINE
 from marextui.context.sanitise import one_line
 from marextui.context.triggers import Moment, Trigger, moment_of
@@ -301,14 +301,14 @@ class EngineState:
         `lasting` leaves out what the next messages will change by themselves (their number, a try already made).
         """
         attempts: Attempts = self.compactor.attempts
-        refilled = self.session.refills.sentence()
+        stopped = self.session.refills.sentence() or given_up(attempts)
         return why_no_compaction(
             auto=self.policy.auto_compress,
             messages=max(MIN_MESSAGES if lasting else 0, len(self.session.history())),
             window=reading.window.tokens,
             budget=reading.budget,
-            tried=refilled
-            if refilled or lasting
+            tried=stopped
+            if stopped or lasting
             else already_tried(
                 attempts,
                 messages=len(self.session.conversation.messages),

@@ -13,7 +13,7 @@ from marextui.engine.event_values import Gauge, UsageLine
 if TYPE_CHECKING:
     from marextui.context.entries import CompactionChecked
 
-Zone = Literal["unknown", "ok", "soon", "compacting next", "over", "not compacting"]
+Zone = Literal["unknown", "ok", "soon", "compacting next", "over", "not compacting", "stopped"]
 
 SOON = 0.85
 """Share of the threshold from which the gauge says "soon"."""
@@ -140,7 +140,10 @@ def probes(checked: CompactionChecked) -> str:
 
 
 def zone(g: Gauge) -> Zone:
-    """Where the gauge stands. "not compacting": past the threshold, and something forbids compaction (`why_not`)."""
+    """Where the gauge stands. "not compacting": past the threshold, and something forbids compaction (`why_not`).
+
+    "soon" promises a compaction: where something forbids it, that is "stopped".
+    """
     if g.budget is None or g.threshold is None:
         return "unknown"
     if g.used > g.budget or g.budget <= 0:
@@ -149,7 +152,7 @@ def zone(g: Gauge) -> Zone:
         return "compacting next" if g.auto and not g.why_not else "not compacting"
     turns = g.turns_until_compaction
     if g.used >= SOON * g.threshold or (turns is not None and turns < 2):
-        return "soon"
+        return "soon" if g.auto and not g.why_not else "stopped"
     return "ok"
 
 
@@ -160,11 +163,13 @@ _WORDS: dict[Zone, str] = {
     "compacting next": "compacting next",
     "over": "over",
     "not compacting": "past the mark",
+    "stopped": "not compacting",
 }
 
 
 def gauge_word(g: Gauge) -> str:
-    """The word beside the colour: ok, soon, compacting next, over, past the mark, window unknown, loading model."""
+    """The word beside the colour: ok, soon, compacting next, not compacting, over, past the mark, window unknown,
+    loading model."""
     return "loading model…" if g.loading and g.budget is None else _WORDS[zone(g)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,14 @@ from marextui.context.budget import Window
 from marextui.context.entries import CompactionCommitted
 from marextui.context.marks import SUMMARY_MARK
 from marextui.context.messages import to_wire
-from marextui.engine.events import CompactionFailed, CompactionFinished, CompactionStarted, Notice, TurnFinished
+from marextui.engine.events import (
+    CompactionFailed,
+    CompactionFinished,
+    CompactionStarted,
+    GaugeChanged,
+    Notice,
+    TurnFinished,
+)
 from marextui.engine.policy import Policy
 from marextui.engine.ports import RandomIds
 from marextui.models.types import Accepted, Finished, ModelError, ReasoningChunk, TextChunk, ToolCallChunk, Usage
@@ -249,6 +257,18 @@ async def test_the_next_turn_tries_again_and_three_failures_stop(rig) -> None:
     await r.until(lambda e: isinstance(e, CompactionFinished))
     await r.idle()
     assert (await r.engine.status()).last_failure == ""
+
+
+async def test_the_gauge_says_before_the_mark_that_nothing_will_be_compacted(rig) -> None:
+    """Case 13: three failures in a row hold below the threshold too; one does not."""
+    r = await rig()
+    await fill(r, 6, 100)
+    state = r.engine.state
+    assert not state.reading().over_threshold
+    for failures, told in ((1, False), (3, True)):
+        state.compactor.attempts = replace(state.compactor.attempts, outcome="failed", failures=failures)
+        state.refresh_gauge()
+        assert ("/compact tries again" in r.of(GaugeChanged)[-1].gauge.why_not) is told
 
 
 async def test_unknown_window_sends_everything_and_never_compacts(rig) -> None:

@@ -168,6 +168,11 @@ def test_the_reason_why_not_is_shown_below_and_past_the_mark() -> None:
     assert "past the mark" in gauge_bar.title(g).plain
     off = Gauge(conversation=100, budget=1_000, threshold=650, auto=False)
     assert "/compact works" in gauge_bar.body(off, 80).plain
+    before = Gauge(conversation=600, budget=1_000, threshold=650, why_not="three failures")
+    assert "to the compaction mark: nothing compacts there" in gauge_bar.body(before, 80).plain
+    assert gauge_bar.title(before).plain.endswith("not compacting")
+    for g in (off, before):
+        assert "until compaction" not in gauge_bar.body(g, 80).plain + gauge_bar.one_row(g, 200).plain
 
 
 @pytest.mark.parametrize("width", [14, 24, 34, 74])

@@ -22,6 +22,7 @@ ZONE_STYLES: dict[formats.Zone, str] = {
     "compacting next": "bold $text-warning",
     "over": "bold $text-error",
     "not compacting": "bold $text-error",
+    "stopped": "bold $text-warning",
 }
 MARK_STYLE = "bold"
 COUNTING = "Context: counting..."
@@ -130,9 +131,11 @@ def _left(g: Gauge) -> str:
     about = formats.about(g)
     if g.until_compaction is None:
         return ""
+    will = g.auto and not g.why_not
     if g.until_compaction == 0:
-        will = g.auto and not g.why_not
         return "past the compaction mark: " + ("the next turn compacts first" if will else "nothing compacts")
+    if not will:
+        return f"{about}{formats.tokens(g.until_compaction)} tokens to the compaction mark: nothing compacts there"
     text = f"{about}{formats.tokens(g.until_compaction)} tokens until compaction"
     turns = g.turns_until_compaction
     if turns is not None:
