@@ -52,9 +52,10 @@ async def measure(settings: Settings, folder: Path) -> list[Row]:
     Raises RuntimeError when the model does not come to a compaction.
     """
     plain = replace(settings, compact_continuation=False, prewarm="off", warm_resume="off")
-    warm = replace(plain, prewarm="on", warm_resume="on")
+    by_hand = replace(plain, compact_at=0.95)
+    warm = replace(by_hand, prewarm="on", warm_resume="on")
     return [
-        *await _conversation(plain, folder / "plain", "", "resumed, computed anew"),
+        *await _conversation(by_hand, folder / "plain", "", "resumed, computed anew"),
         *await _conversation(warm, folder / "warm", ", prewarmed", "resumed warm"),
         await _gone_on(replace(plain, compact_continuation=True), folder / "gone on"),
     ]
