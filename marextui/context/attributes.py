@@ -150,6 +150,11 @@ def _base(word: str) -> str:
     return word.rstrip("aeos") if len(word.rstrip("aeos")) >= 3 else word
 
 
+def is_state(word: str) -> bool:
+    """Whether `word` says how a thing is ("down", "cached") rather than which one it is."""
+    return _base(word) in _STATES or bool(_DESCRIBES.fullmatch(flat(word)))
+
+
 def _states() -> dict[str, list[tuple[int, int]]]:
     """(attribute, state) by the base of the word; a word may be a state of several attributes."""
     found: dict[str, list[tuple[int, int]]] = {}

@@ -7,28 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
-from typing import Literal
 
+from marextui.context.fact_keys import FILE_ENDING, ISO_DATE, NUMBER, FactKind, Found, key_words
+from marextui.context.fact_phrases import is_identifier, stated, subject
 from marextui.context.facts import paths
 from marextui.context.outcomes import errors_in
-from marextui.context.search_words import STOP_WORDS, flat, stem
-
-FactKind = Literal[
-    "path", "symbol", "error", "number", "hash", "url", "setting", "constraint", "id", "version", "port", "date"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A value in a text. `named`: the key names one place that holds one value, so a later value corrects it."""
-
-    kind: FactKind
-    key: str
-    value: str
-    named: bool = False
-
+from marextui.context.said_values import ports_in, said_in
+from marextui.context.search_words import flat
 
 _A_LISTING = 5
 _PER_KIND = 200
@@ -66,34 +53,6 @@ _SHORT_VERSION = re.compile(
     r"|kubernetes|terraform|version)(?: is| est)? v?(\d{1,3}(?:\.\d{1,4}){1,2}|\d{1,3})(?![\w.]*\d)\b",
     re.IGNORECASE,
 )
-_PORT = re.compile(
-    r"\b((?:[a-z]{2,20}[ _])?port)s?[\"']?(?: number)?\s{0,2}(?:is|to|was|at|on|est|=|:|:=)?\s{0,2}(?:now )?[\"']?"
-    r"(\d{2,5})\b",
-    re.IGNORECASE,
-)
-_HOST_PORT = re.compile(r"\b(localhost|0\.0\.0\.0|127\.0\.0\.1):(\d{2,5})\b")
-_UNIT = (
-    r"(?:\s?(?:%|ms|µs|secs?|seconds?|secondes?|s|mins?|minutes?|hours?|heures?|h|days?|jours?|weeks?|months?|years?"
-    r"|[kKMGT]i?B|[kKM]|bytes?|octets?|tokens?|lines?|lignes?|chars?|characters?|requests?|retries|attempts|users?|items?"
-    r"|rows?|workers?|threads?|px|USD|EUR|dollars?|euros?|€|\$)(?![\w]))?"
-)
-_AMOUNT = rf"(?:[$€£]\s?)?-?\d{{1,12}}(?:[.,_]\d{{1,12}}){{0,4}}{_UNIT}"
-_FROM_TO = re.compile(
-    r"\b((?:[^\W\d](?:[\w'’-]|\.(?=\w)){0,40} ){1,4})(?:from|de) [\"'`]?[\w$€£%.:/-]{1,60}?"
-    rf"{_UNIT}[\"'`]? (?:to|à) [\"'`]?({_AMOUNT}|[\w.:/-]{{0,60}}\d[\w.:/-]{{0,60}})"
-)
-_SAID = re.compile(
-    r"(?<![\w-])((?:[^\W\d](?:[\w'’-]|\.(?=\w)){0,40} ){0,3}[^\W\d](?:[\w'’-]|\.(?=\w)){0,40})"
-    r"(?: (?:is|are|was|to|of|at|be|by|est|sont|à|de|vaut|equals?|becomes?|passe)"
-    r"(?: (?:now|at most|at least|about|exactly|set to|of|maintenant|désormais)){0,2}|[ ]?=[ ]?|[ ]?:(?= ))[ ]?"
-    rf"[`*\"]{{0,3}}({_AMOUNT})(?![\w/-])"
-)
-_SAID_NAME = re.compile(
-    r"(?<![\w-])((?:[^\W\d][\w'’-]{0,40} ){1,4})(?:is|are|called|named|to|est|sont|s['’]appelle|=)"
-    r"(?: (?:now|called|named|maintenant)){0,2} (?:([`\"'])([^`\"'\n]{1,80})\2|([A-Za-z][\w./:@-]{2,80}))"
-)
-_NAME_LIKE = re.compile(r".*[\d_@]|.*\w[./]\w")
-_ISO_DATE = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?(?![\w-])")
 _MONTHS = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}|janvier|f[ée]vrier|mars|avril|mai|juin|juillet|ao[ûu]t"
     r"|septembre|octobre|novembre|d[ée]cembre"
@@ -111,8 +70,8 @@ _SETTING = re.compile(
     r"(?P<op>[ \t]{0,2}(?::=|=>|=(?![=>])|:(?![:/]))[ \t]{0,3})"
     r"(?P<value>\"[^\"\n]{1,120}\"|'[^'\n]{1,120}'|[^\s,;(){}\[\]<>\"'`=|]{1,120})(?=[\s,;)}\]]|$)"
 )
+_WORDS_BEFORE = re.compile(r"(?:(?<![\w-])[^\W\d][\w'’-]{0,30} ){1,2}$")
 _PLAIN_VALUE = re.compile(r"(?:true|false|null|none|yes|no|on|off)$|.*[\d/]|.*\w[.-]\w", re.IGNORECASE)
-_NUMBER = re.compile(_AMOUNT + r"$")
 _BACKTICKED = re.compile(r"(?<!`)`([A-Za-z_][\w.]{2,80})(\(\))?`(?!`)")
 _LINE_NUMBER = re.compile(r"^[ \t]{0,8}\d{1,7}[ \t]?(?:→|\t|\||:)", re.MULTILINE)
 _SED = re.compile(r"[\d,$]{0,12}[sy]/")
@@ -126,60 +85,8 @@ _DEFINED = re.compile(
     r"(?:def|class|func|fn|function|struct|interface|enum|trait|type)\s(?:\([^)\n]{0,80}\)\s)?([A-Za-z_]\w{2,60})",
     re.MULTILINE,
 )
-_FILE_ENDING = re.compile(r"\.(?:py|js|ts|tsx|go|rs|md|json|toml|yaml|yml|txt|css|html|java|c|h|cpp|rb|sh)$")
 _DULL = frozenset({"file", "directory", "note", "file name", "path", "dir", "output", "file path", "name", "type"})
 """Keys of tool output that say nothing by themselves."""
-_KEY_FRAME = frozenset(
-    stem(flat(w))
-    for w in [
-        "set",
-        "change",
-        "make",
-        "keep",
-        "use",
-        "increase",
-        "decrease",
-        "raise",
-        "lower",
-        "put",
-        "update",
-        "please",
-        "let",
-        "lets",
-        "bump",
-        "reduce",
-        "limit",
-        "instead",
-        "actually",
-        "sorry",
-        "correction",
-        "wrong",
-        "right",
-        "new",
-        "old",
-        "current",
-        "value",
-        "now",
-        "still",
-        "mets",
-        "mettre",
-        "passe",
-        "passer",
-        "change",
-        "changer",
-        "garde",
-        "remets",
-    ]
-)
-
-
-@lru_cache(maxsize=8192)
-def key_words(text: str) -> str:
-    """A key for comparison: words of a name or a phrase in lower case, framing words left out; "" for none left."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
-    words = [w.lower() for w in re.split(r"[\s_.\-'’]+", spaced) if w]
-    kept = [w for w in words if stem(flat(w)) not in STOP_WORDS and stem(flat(w)) not in _KEY_FRAME]
-    return " ".join((kept or words if "_" in text else kept)[-4:])
 
 
 def _bare(value: str) -> str:
@@ -197,10 +104,15 @@ def _settings(text: str, *, prose: bool, loose: bool) -> Iterator[Found]:
             or key in {"id", "line"}
         ):
             continue
-        if _FILE_ENDING.search(m.group("key")) or (op == ":" and not m.group("q")):
+        if FILE_ENDING.search(m.group("key")) or (op == ":" and not m.group("q")):
             continue
         if (not loose and not m.group("key").isupper()) or (not prose and key in _DULL):
             continue
+        if prose and " " in op.partition("=")[0] and not m.group("q") and not is_identifier(m.group("key")):
+            if NUMBER.match(value):
+                continue  # `said_in` reads the words before it and the unit behind it
+            before = _WORDS_BEFORE.search(text[max(0, m.start() - 70) : m.start()].rpartition("\n")[2])
+            key = key_words(subject((before.group() if before else "") + m.group("key"))[0]) or key
         plain = bool(_PLAIN_VALUE.match(value))
         literal = raw[0] in "\"'" or plain
         assigned = "=" in op and (op == "=" or m.group("key").isupper())
@@ -211,37 +123,18 @@ def _settings(text: str, *, prose: bool, loose: bool) -> Iterator[Found]:
             end = text.find("\n", m.end())
             if text[line_start : m.start()].strip(" -") or text[m.end() : end if end != -1 else len(text)].strip():
                 continue  # only a whole `key: value` line
-        if _NUMBER.match(value):
+        if NUMBER.match(value):
             kind: FactKind = "port" if key.split()[-1] == "port" else "number"
         else:
             kind = "setting"
-        if not (kind == "setting" and (_ISO_DATE.fullmatch(value) or _URL.match(value))):
+        if not (kind == "setting" and (ISO_DATE.fullmatch(value) or _URL.match(value))):
             yield Found(kind, key, value, named=True)
-        elif _ISO_DATE.fullmatch(value):
+        elif ISO_DATE.fullmatch(value):
             yield Found("date", key, value, named=True)
 
 
-def _said(text: str) -> Iterator[Found]:
-    for m in _FROM_TO.finditer(text):
-        key, value = key_words(m.group(1)), m.group(2).rstrip(".,:")
-        if key:
-            yield Found("port" if key.split()[-1] == "port" else "number", key, value, named=True)
-    for m in _SAID.finditer(text):
-        key = key_words(m.group(1))
-        if key and not key.isdigit() and key.split()[-1] != "port" and not _FILE_ENDING.search(m.group(1)):
-            yield Found("number", key, m.group(2).strip(), named=True)
-    for m in _SAID_NAME.finditer(text):
-        key, value = key_words(m.group(1)), m.group(3) or m.group(4).rstrip(".:/")
-        if (
-            key
-            and not _NUMBER.match(value)
-            and (m.group(3) or (_NAME_LIKE.match(value) and not _ISO_DATE.match(value)))
-        ):
-            yield Found("setting", key, value, named=True)
-
-
 def _dates(text: str) -> Iterator[Found]:
-    for pattern in (_ISO_DATE, _WORD_DATE):
+    for pattern in (ISO_DATE, _WORD_DATE):
         for m in pattern.finditer(text):
             before = _DATE_NAME.search(text[max(0, m.start() - 140) : m.start()].rpartition("\n")[2])
             key = key_words(before.group(1)) if before else ""
@@ -283,7 +176,7 @@ def _symbols(text: str, *, prose: bool) -> Iterator[Found]:
     for m in _BACKTICKED.finditer(text):
         name = m.group(1)
         if (
-            not _FILE_ENDING.search(name)
+            not FILE_ENDING.search(name)
             and not _ERROR_NAME.search(name)
             and (m.group(2) or re.search(r"[._A-Z\d]", name))
         ):
@@ -317,17 +210,20 @@ def _capped(found: Iterable[Found]) -> Iterator[Found]:
 
 
 @lru_cache(maxsize=1024)
-def facts_in(text: str, *, prose: bool, source: bool = False, config: bool = False) -> tuple[Found, ...]:
+def facts_in(
+    text: str, *, prose: bool, source: bool = False, config: bool = False, spoken: bool = False
+) -> tuple[Found, ...]:
     """Facts of a `tame` text, each once, by kind.
 
     `prose`: a person or a model wrote it, so phrases name values too. `source`: source code, as is any listing with
-    line numbers that is no `config` file; there only constants in capitals count as settings. Remembered: everything
+    line numbers that is no `config` file; there only constants in capitals count as settings. `spoken`: no prose, but
+    a person's sentences may stand in it. Remembered: everything
     since the beginning of the log is looked through at every compaction.
     """
-    return tuple(dict.fromkeys(_capped(_all(text, prose=prose, loose=not source, config=config))))
+    return tuple(dict.fromkeys(_capped(_all(text, prose=prose, loose=not source, config=config, spoken=spoken))))
 
 
-def _all(text: str, *, prose: bool, loose: bool, config: bool) -> Iterator[Found]:
+def _all(text: str, *, prose: bool, loose: bool, config: bool, spoken: bool) -> Iterator[Found]:
     if not prose:
         text, numbered = _LINE_NUMBER.subn("", text)
         loose = loose and (config or numbered < _A_LISTING)
@@ -335,21 +231,32 @@ def _all(text: str, *, prose: bool, loose: bool, config: bool) -> Iterator[Found
         url = m.group().rstrip(".,;:!?")
         yield Found("url", url, url)
     bare = _URL.sub(" ", text) if "://" in text else text
-    digits = "\n".join(line for line in bare.split("\n") if _DIGIT.search(line))
+    told, denied = stated(bare) if prose or spoken else (bare, "")
     files = {found.value: found for found in _paths(bare)}
     yield from files.values()
     yield from _errors(bare)
-    yield from _versions(digits)
-    for m in _PORT.finditer(digits):
-        yield Found("port", key_words(m.group(1)) or "port", m.group(2), named=True)
-    for m in _HOST_PORT.finditer(digits):
-        yield Found("port", m.group(1), m.group(2), named=True)
     ids: dict[str, Found] = {}
-    for found in _ids(digits, prose=prose):
+    for found in _ids(_with_digits(bare), prose=prose):
         ids.setdefault(found.value, found)
     yield from ids.values()
-    yield from _settings(bare, prose=prose, loose=loose)
-    if prose:
-        yield from (found for found in _said(bare) if found.value not in ids and found.value not in files)
-        yield from _dates(digits)
+    for found in _named(told, prose=prose, loose=loose, spoken=prose or spoken):
+        if found.value not in ids and found.value not in files:
+            yield found
+    if prose and denied.strip():
+        yield from (replace(f, denied=True) for f in _named(denied, prose=True, loose=loose, spoken=True) if f.named)
     yield from (found for found in _symbols(bare, prose=prose) if found.value not in ids)
+
+
+def _with_digits(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if _DIGIT.search(line))
+
+
+def _named(text: str, *, prose: bool, loose: bool, spoken: bool) -> Iterator[Found]:
+    """Values with the names they go by."""
+    digits = _with_digits(text)
+    yield from _versions(digits)
+    yield from ports_in(digits, spoken=spoken)
+    yield from _settings(text, prose=prose, loose=loose)
+    if prose:
+        yield from said_in(text)
+        yield from _dates(digits)

@@ -10,13 +10,14 @@ from typing import Literal
 
 from marextui.context.beside_labels import labels
 from marextui.context.calls import arguments, call_command
-from marextui.context.fact_patterns import FactKind, Found, facts_in
+from marextui.context.fact_keys import FactKind, Found
+from marextui.context.fact_patterns import facts_in
 from marextui.context.messages import Message, ToolCall, canonical_json
 from marextui.context.orders import order_history
 from marextui.context.outcomes import files_of
 from marextui.context.quoting import code, inert, quoted
 from marextui.context.redaction import redact
-from marextui.context.search_words import flat
+from marextui.context.search_words import flat, stem
 from marextui.context.speech import is_request, own_words, tame
 
 Speaker = Literal["user", "assistant", "call", "tool"]
@@ -49,6 +50,8 @@ class _Told:
     speaker: Speaker
     text: str
     subject: str = ""
+    spoken: bool = False
+    """A person's own sentences stand in it too."""
 
     @property
     def ending(self) -> str:
@@ -108,9 +111,10 @@ def _told(message: Message, about: dict[str, _About]) -> Iterator[_Told]:
         asked = about.get(message.tool_call_id)
         yield _Told("tool", message.text, message.tool_call_id if asked is None else asked.subject)
     elif message.role == "user":
-        if is_request(message):
+        asks = is_request(message)
+        if asks:
             yield _Told("user", own_words(message))
-        yield _Told("tool", message.text, message.id)
+        yield _Told("tool", message.text, message.id, spoken=asks)
     elif message.role == "assistant":
         yield _Told("assistant", message.text)
         for call in message.tool_calls:
@@ -129,6 +133,23 @@ def _same(value: str) -> str:
     return _SPACES.sub("", value.lower())
 
 
+def _words(key: str) -> str:
+    """A key for comparison: "timeout login" is the login timeout."""
+    return " ".join(sorted({stem(w) for w in flat(key).split()}))
+
+
+_DIGITS = re.compile(r"[\d.,_\s-]+")
+
+
+_TIME = ("ms", "µs", "s", "m", "h", "day", "j", "week")
+
+
+def _unit(value: str) -> str:
+    """What kind of unit stands beside the digits: "time" for `30 s` and `2 minutes`, "" for none."""
+    unit = _DIGITS.sub("", value.lower())
+    return "time" if unit.startswith(_TIME) and unit != "mb" else unit[:1]
+
+
 def _facts_of(text: str, told: _Told) -> tuple[Found, ...]:
     ending = told.ending
     return facts_in(
@@ -136,6 +157,7 @@ def _facts_of(text: str, told: _Told) -> tuple[Found, ...]:
         prose=told.speaker in {"user", "assistant"},
         source=bool(_SOURCE.search(ending)),
         config=bool(_CONFIG.search(ending)),
+        spoken=told.spoken,
     )
 
 
@@ -144,9 +166,16 @@ class _Index:
         self.facts: list[Fact] = []
         self.plain: dict[tuple[str, str], int] = {}
         self.held: dict[tuple[str, str], dict[str, int]] = {}  # (kind, key) -> by slot, the fact in force
+        self.names: dict[tuple[str, str], str] = {}  # the key as it was said first
+        self.holders: dict[str, dict[tuple[FactKind, str], None]] = {}  # holder -> (kind, name) of its values
+        self.shared: set[tuple[str, str]] = set()  # (kind, name) of which somebody has a value of his own
+        self.spoken: set[tuple[str, str]] = set()  # what the user's own words name in the message at hand
         self.seen: dict[int, str] = {}  # the last message that counted for a fact
 
     def take(self, message: Message, position: int, told: _Told, found: Sequence[Found], pasted: bool) -> None:
+        if told.speaker == "user":
+            self.spoken = {(fact.kind, _words(fact.key)) for fact in found if fact.named}
+        found = [*self._said_not(found, message, told.speaker)]
         values: dict[tuple[str, str], set[str]] = {}
         for fact in found:
             if fact.named:
@@ -159,11 +188,44 @@ class _Index:
                 one = True  # of several values in one text of prose the last one stands
             if fact.named and not one and fact.kind in _MANY:
                 continue  # one name for many things in one output: without the thing the value says nothing
+            if told.spoken and fact.named and (fact.kind, _words(fact.key)) in self.spoken:
+                continue  # the user's own words, read above
             if one and fact.kind in _REGISTER:
                 self._name(fact, message, position, told)
             else:
                 speaker: Speaker = "user" if pasted and fact.kind not in _REGISTER - {"id"} else told.speaker
                 self._plain(fact, message, position, speaker)
+
+    def _said_not(self, found: Sequence[Found], message: Message, speaker: Speaker) -> Iterator[Found]:
+        """What of `found` is said to be so; what the user says is not so holds no longer."""
+        denied = {(f.kind, _words(f.key), _same(f.value)) for f in found if f.denied}
+        for kind, key, value in denied if speaker == "user" else ():
+            slots = self.held.get((kind, key), {})
+            for slot in [s for s, n in slots.items() if _same(self.facts[n].value) == value]:
+                self._supersede(slots.pop(slot), message)
+        for fact in found:
+            if not fact.denied and (not fact.named or (fact.kind, _words(fact.key), _same(fact.value)) not in denied):
+                yield fact
+
+    def _whose(self, fact: Found) -> Found:
+        """`fact` with the holder it is known to belong to: "move prod to port 1", "login is 45 s"."""
+        if fact.holder:
+            place = (fact.kind, _words(fact.name))
+            self.holders.setdefault(_words(fact.holder), {})[place] = None
+            self.shared.add(place)
+        elif fact.moved and (fact.kind, _words(fact.key)) in self.shared:
+            return self._whose(replace(fact, key=f"{fact.moved} {fact.key}", holder=fact.moved))
+        elif (fact.kind, _words(fact.key)) not in self.held:
+            fits = [n for n in self.holders.get(_words(fact.key), ()) if self._fits(fact, *n)]
+            if len(fits) == 1:
+                kind, name = fits[0]
+                return replace(fact, kind=kind, key=f"{fact.key} {name}")
+        return fact
+
+    def _fits(self, fact: Found, kind: FactKind, name: str) -> bool:
+        """Whether the value is of the kind the holder `fact.key` has for `name`: a number of the same unit."""
+        had = self.held.get((kind, _words(f"{fact.key} {name}")), {})
+        return any(_unit(fact.value) in {"", _unit(self.facts[n].value)} for n in had.values())
 
     def _count(self, n: int, message: Message, position: int) -> None:
         if self.seen.get(n) != message.id:
@@ -190,7 +252,12 @@ class _Index:
 
     def _name(self, fact: Found, message: Message, position: int, told: _Told) -> None:
         """A value for a name: the last one said in a slot stands. What tools say never corrects what a user said."""
-        slots = self.held.setdefault((fact.kind, flat(fact.key)), {})
+        fact = self._whose(fact)
+        place = (fact.kind, _words(fact.key))
+        if fact.known_only and place not in self.held:
+            return
+        fact = replace(fact, key=self.names.setdefault(place, fact.key))
+        slots = self.held.setdefault(place, {})
         slot = told.speaker if told.speaker in {"user", "assistant"} else f"about {told.subject}"
         known = False
         for other in ("user", "assistant", slot):
@@ -351,13 +418,15 @@ def _line(fact: Fact, old: Fact | None, language: str) -> str:
     words = labels(language)
     value = quoted(fact.value, _VALUE_CHARS) if fact.kind == "constraint" else code(fact.value, _VALUE_CHARS)
     name = "" if fact.key in {fact.value, "id"} else f" {inert(fact.key, 80)} ="
+    kind = words[fact.kind]
+    doubled = bool(name) and kind.lower() in fact.key.lower().split()  # "port", "staging port" say it themselves
     who = f"{words[fact.speaker]}, " if fact.speaker in {"user", "assistant"} else ""
     times = f", ×{fact.uses}" if fact.uses > 1 else ""
     before = ""
     if old is not None:
         value_before = quoted(old.value, 120) if old.kind == "constraint" else code(old.value, 120)
         before = "; " + words["was"].format(value=value_before, id=fact.message_id)
-    return f"- {words[fact.kind]}{name} {value} ({who}{fact.message_id}{times}{before})"
+    return f"- {name.strip() if doubled else kind + name} {value} ({who}{fact.message_id}{times}{before})"
 
 
 def render_facts(facts: Sequence[Fact], *, max_chars: int, language: str = "English") -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from marextui.context.ask import searchable
 from marextui.context.factindex import Fact, index_facts
 from marextui.context.messages import Message
 from marextui.context.redaction import redact
+from marextui.context.search_words import flat
 
 RECALL_TOOLS = frozenset({"Recall", "ReadOmittedContent"})
 """Tools whose results repeat what is stored elsewhere: finding them again would hide the place they came from."""
@@ -49,14 +51,21 @@ def pieces(text: str, starts: Sequence[int]) -> str:
     return GAP.join(text[begin:end] for begin, end in found)
 
 
-def changes(shown: str, message_id: str, facts: Iterable[Fact]) -> str:
+def changes(shown: str, message_id: str, facts: Iterable[Fact], places: Mapping[str, int] | None = None) -> str:
     """A sentence on the values in `shown`, text of the message `message_id`, that were later given another value.
 
-    `facts` are those of the messages around it, corrections included. "" when all of them still hold.
+    `facts` are those of the messages around it, corrections included; with `places` (message id -> position) a message
+    that repeats a value before it was changed counts too. "" when all of them still hold.
     """
     known = list(facts)
     said: list[str] = []
-    gone = [f for f in known if f.message_id == message_id and f.superseded_by and f.value in shown]
+    gone = [
+        f
+        for f in known
+        if f.superseded_by
+        and f.value in shown
+        and (f.message_id == message_id or _repeats(shown, message_id, f, places or {}))
+    ]
     values = [f for f in gone if f.kind != "constraint"]  # the order that holds the value says it a second time
     for fact in values or gone:
         now = next((f for f in known if f.message_id == fact.superseded_by and f.key == fact.key), None)
@@ -64,6 +73,16 @@ def changes(shown: str, message_id: str, facts: Iterable[Fact]) -> str:
         name = "" if fact.key == fact.value else f"{fact.key[:60]} "
         said.append(f"{name}{redact(fact.value)[:80]} was later changed{value} (message {fact.superseded_by})")
     return "; ".join(dict.fromkeys(said[:_NOTED]))
+
+
+def _repeats(shown: str, message_id: str, fact: Fact, places: Mapping[str, int]) -> bool:
+    """Whether the message says `fact` again, name and value, while it held."""
+    if fact.kind == "constraint" or not {fact.message_id, message_id, fact.superseded_by} <= places.keys():
+        return False
+    if not places[fact.message_id] < places[message_id] < places[fact.superseded_by]:
+        return False
+    whole = rf"(?<![\w.]){re.escape(fact.value)}(?!\w|\.\d)"
+    return {*flat(fact.key).split()} <= {*re.findall(r"\w+", flat(shown))} and bool(re.search(whole, shown))
 
 
 def facts_around(messages: Sequence[Message]) -> tuple[Fact, ...]:

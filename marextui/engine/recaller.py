@@ -96,7 +96,8 @@ def _hits(docs: Sequence[Doc], only: frozenset[str], query: str, max_chars: int,
 
 def _notes(messages: Sequence[Message], hits: Sequence[Hit]) -> list[str]:
     facts = facts_around(messages) if hits else ()
-    return [changes(h.text, h.id, facts) for h in hits]
+    places = {m.id: n for n, m in enumerate(messages)}
+    return [changes(h.text, h.id, facts, places) for h in hits]
 
 
 def _when(message: Message, at: float) -> str:
