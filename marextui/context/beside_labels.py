@@ -112,6 +112,11 @@ OPEN_LEADS = tuple(f"{words[key]}: " for words in (_ENGLISH, _FRENCH) for key in
 """How an item begins that code wrote for a request that was still open."""
 
 
+def every(key: str) -> tuple[str, ...]:
+    """The word for `key` in each language."""
+    return tuple(dict.fromkeys(words[key] for words in (_ENGLISH, _FRENCH)))
+
+
 def labels(language: str) -> Mapping[str, str]:
     """The words for `language` (an English name as `detect_language` gives it); English where we have none."""
     return _FRENCH if language == "French" else _ENGLISH

@@ -151,7 +151,7 @@ _FRENCH = (
     r"garde[zr]?|gardons|assure[zr]?|obligatoire|interdit|sans (?:changer|casser|ajouter|toucher|modifier)",
     r"désormais|dorénavant|au (?:plus|moins|maximum)|décid(?:é|ons|e)|on (?:garde|prend|utilise|reste)|pas de",
 )
-_OTHERS = (r"niemals|immer|nicht|muss|darf|verwende|nunca|siempre|debe|usa|evita|sempre|deve",)
+_OTHERS = (r"niemals|nie|immer|nicht|muss|darf|verwende|nunca|siempre|debe|usa|evita|sempre|deve",)
 _CONSTRAINT = re.compile(
     r"\b(?:" + "|".join(_ENGLISH + _FRENCH + _OTHERS) + r")\b|必须|不要|禁止|务必|しないで|必ず|使って",
     re.IGNORECASE,

@@ -151,7 +151,7 @@ def format_entry(e: MemoryEntry) -> str:
     lines = [f"{header} · expires {e.expires}" if e.expires else header]
     lines.extend(_bullet(fact) for fact in map(one_line, e.facts) if fact)
     lines.extend(struck(fact, "") for fact in map(one_line, e.superseded) if fact)
-    if len(lines) == 1:
+    if len(lines) == 1 and not e.supersedes:
         lines.append(f"- {_NO_NEWS}")
     lines.extend(f"- {_SUPERSEDES}{fact}" for fact in map(one_line, e.supersedes) if fact)
     return "\n".join(lines) + "\n"
@@ -293,10 +293,10 @@ def durable_items(folded: Summary) -> tuple[SummaryItem, ...]:
     )
 
 
-def durable_facts(summary: Summary, archived: Sequence[SummaryItem] = ()) -> tuple[str, ...]:
-    """One line for each active intent, decision and file of `summary`, and each of `archived` (M32, P10).
+def durable_facts(summary: Summary, archived: Sequence[SummaryItem] = (), said: Sequence[str] = ()) -> tuple[str, ...]:
+    """One line for each active intent, decision and file of `summary`, each of `archived` and of `said` (M32, P10).
 
-    `archived` are what `durable_items` finds among the items folded out of it.
+    `archived` are what `durable_items` finds among the items folded out of it; `said` are facts with their labels.
 
     Secrets are redacted. Outcomes of permissions ("access blocked", "cannot read X") are left out: they would outlive
     the policy that made them (case 130). State and next steps belong to the conversation and are not durable.
@@ -309,6 +309,7 @@ def durable_facts(summary: Summary, archived: Sequence[SummaryItem] = ()) -> tup
         if item.status == "active"
     ]
     labelled.extend(("Earlier", item.text) for item in archived)
+    labelled.extend((label, text) for label, _, text in (fact.partition(": ") for fact in said))
     facts: dict[str, str] = {}
     for label, text in labelled:
         fact = redact(one_line(text))
@@ -316,7 +317,7 @@ def durable_facts(summary: Summary, archived: Sequence[SummaryItem] = ()) -> tup
             continue
         if len(fact) > _FACT_CHARS:
             fact = fact[: _FACT_CHARS - 1].rstrip() + "…"
-        facts.setdefault(fold(fact), f"{label}: {fact}")
+        facts.setdefault(fold(fact).strip("“”. "), f"{label}: {fact}")
     return tuple(facts.values())
 
 

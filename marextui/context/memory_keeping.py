@@ -7,7 +7,7 @@ longer holds goes first, then the oldest entries, and what a person wrote last; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from marextui.context.attributes import RIVALS
@@ -46,7 +46,7 @@ class Fed:
     dropped: int = 0
 
 
-_LABEL = re.compile(r"(Intent|Requirement|Decision|File|Earlier|Note): ")
+_LABEL = re.compile(r"(Intent|Requirement|Decision|Value|File|Earlier|Note): ")
 _CHOICE = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|go(?:ing)? with|cho(?:ose|oses|sen)|switch(?:ed|ing)? to|mov(?:e|ed|ing) to|adopt(?:ed)?"
     r"|prefer(?:red)?|pick(?:ed)?|migrat(?:e|ed|ing) to|settled? on|is|are|with"
@@ -192,19 +192,22 @@ def _chosen(words: Sequence[str], group: frozenset[str]) -> str:
 def remember(text: str, e: MemoryEntry, *, cap: int = MEMORY_CAP) -> Remembered:
     """The file's text with `e` added, at most `cap` bytes of UTF-8 (M32, M34, I14).
 
-    Facts that stand in the file and hold are not repeated (case and blanks aside); outcomes of permissions are not
-    taken. Facts of earlier entries that a new one replaces are struck through where they stand; text by hand is never
-    changed. An entry larger than the cap by itself is cut at its end.
+    Facts that stand in the file and hold are not repeated (label, case and blanks aside); outcomes of permissions are
+    not taken. Facts of earlier entries that a new one replaces, and those of `e.supersedes` that are found there, are
+    struck through where they stand; text by hand is never changed. When neither adds anything the file stays as it is.
+    An entry larger than the cap by itself is cut at its end.
     """
     lines = text.rstrip("\n").split("\n") if text.strip() else []
     old = blocks("\n".join(lines))
-    known = {fold(f) for block in old for f in block.entry.active(e.date)}
+    known = {said(f) for block in old for f in _standing(block, e.date)}
     fresh: dict[str, str] = {}
     for fact in map(one_line, e.facts):
-        if fold(fact) and fold(fact) not in known and admissible(fact):
-            fresh.setdefault(fold(fact), fact)
-    superseded = list(_strike(lines, old, tuple(fresh.values()), e.date))
-    new = replace(e, facts=tuple(fresh.values()), supersedes=(*e.supersedes, *superseded))
+        if said(fact) and said(fact) not in known and admissible(fact):
+            fresh.setdefault(said(fact), fact)
+    superseded = list(_strike(lines, old, tuple(fresh.values()), e.supersedes, e.date))
+    if not fresh and not superseded:
+        return Remembered(text)
+    new = replace(e, facts=tuple(fresh.values()), supersedes=tuple(superseded))
     block = format_entry(new)
     if not lines:
         return Remembered(cut_bytes(block, cap), tuple(superseded))
@@ -216,8 +219,24 @@ def remember(text: str, e: MemoryEntry, *, cap: int = MEMORY_CAP) -> Remembered:
     return Remembered(cut_bytes(joined, cap), tuple(superseded), archived)
 
 
-def _strike(lines: list[str], old: Sequence[Block], fresh: Sequence[str], date: str) -> Iterator[str]:
-    """Strike through, in `lines`, the facts that one of `fresh` replaces; yields them. Line numbers stay valid."""
+def said(fact: str) -> str:
+    """Equal for facts that say the same, whatever they are labelled as and quoted or not."""
+    return fold(_label(fact)[1]).strip("“”. ")
+
+
+def _standing(block: Block, date: str) -> Iterator[str]:
+    for fact in block.entry.active(date):
+        yield from (line.lstrip("-*• ") for line in fact.split("\n")) if not block.date else (fact,)
+
+
+def _strike(
+    lines: list[str], old: Sequence[Block], fresh: Sequence[str], ended: Sequence[str], date: str
+) -> Iterator[str]:
+    """Strike through, in `lines`, the facts that one of `fresh` replaces or that `ended`; yields them.
+
+    What ended as an intent ("Intent: …") ends intents alone. Line numbers stay valid.
+    """
+    over = {label: [said(e) for e in ended if _label(e)[0] == label] for label in {_label(e)[0] for e in ended}}
     wanted = [(new, _gist(new), bool(_INSTEAD.search(new))) for new in fresh]
     for block in old:
         if not block.date:
@@ -227,11 +246,22 @@ def _strike(lines: list[str], old: Sequence[Block], fresh: Sequence[str], date: 
                 continue
             gist = _gist(line.text)
             # At a glance first: a full file holds twenty thousand facts.
-            if any(gist.may_meet(g, instead=instead) and replaces(new, line.text) for new, g, instead in wanted):
+            if _is_over(line.text, over) or any(
+                gist.may_meet(g, instead=instead) and replaces(new, line.text) for new, g, instead in wanted
+            ):
                 lines[line.first] = struck(line.text, date)
                 for wrapped in range(line.first + 1, line.end):
                     lines[wrapped] = ""
                 yield line.text
+
+
+def _is_over(fact: str, over: Mapping[str, Sequence[str]]) -> bool:
+    """Whether `fact` is one of those that ended; a long one is known by its beginning, if it was shortened."""
+    if not over:
+        return False
+    label, text = _label(fact)[0], said(fact)
+    ends = (*over.get("", ()), *(over.get(label, ()) if label else ()))
+    return any(text == e or (text.endswith("…") and len(text) > 40 and e.startswith(text[:-1].rstrip())) for e in ends)
 
 
 def _make_room(lines: Sequence[str], room: int, today: str) -> tuple[list[str], tuple[MemoryEntry, ...]]:

@@ -17,17 +17,24 @@ _FORBIDS = re.compile(
     r"|not|stop"
     r"|quit|leave|exit|avoid|without|disable|off|forbidden|refrain|drop|instead of|rather than"
     r"|jamais|n['’]?\w{0,20} .{0,40}\b(?:pas|plus|jamais)|ne .{0,40}\b(?:pas|plus|jamais)|arr[êe]te[zr]?|cesse[zr]?"
-    r"|[ée]vite[zr]?|d[ée]sactive[zr]?|sans|interdit|plus de|pas de|niemals|nicht|nunca)\b|不要|禁止|しないで",
+    r"|[ée]vite[zr]?|d[ée]sactive[zr]?|sans|interdit|plus de|pas de|niemals|nie|nicht|nunca)\b|不要|禁止|しないで",
     re.IGNORECASE,
 )
 _LIFTS = _any(
     r"you (?:may|can|are allowed to|['’]re allowed to)(?!['’]t|not\b| ?(?:not|never|only)\b)|feel free to",
     r"it['’]?s (?:ok|okay|fine|alright) (?:now )?to",
-    r"(?:is|are) (?:allowed|permitted|ok|fine) (?:again|now)|no need to|you don['’]?t (?:have|need) to",
+    r"(?:is|are) (?:allowed|permitted|ok|okay|fine|alright) (?:again|now|from now on)",
+    r"no need to|you don['’]?t (?:have|need) to",
     r"(?:forget|ignore|cancel|drop|scratch) (?:what i said|that rule|the rule|my (?:rule|request|instruction)|about)",
     r"(?:tu peux|vous pouvez)(?! (?:pas|plus)\b)|libre de",
     r"(?:pas|plus) (?:besoin|la peine) de|oublie[zr]?|est (?:permis|autoris[ée])",
 )
+_TAKES_BACK = re.compile(
+    r"\b(?:forget|ignore|cancel|drop|scratch) (?:what i said|(?:that|the|my) (?:rule|request|instruction|order))"
+    r" (?:about|on|regarding) ",
+    re.IGNORECASE,
+)
+"""What follows names the order that is taken back."""
 _AGAIN = _any(
     r"again|now|from now on|any ?more|any longer|instead|actually|after all|change of plan|no longer|switch|back to",
     r"[àa] nouveau|de nouveau|maintenant|d[ée]sormais|finalement|plut[ôo]t|en fait|dor[ée]navant|plus",
@@ -123,7 +130,7 @@ _FRAME_WORDS = """
     no not dont don doesn isn won shouldn mustn cannot cant try put set stay stick requirement required forbidden quit
     toujours jamais faut doit dois utilise utiliser utilisez fais faire garde garder arrete arreter evite eviter plus
     peux pouvez nouveau desormais maintenant plutot seulement uniquement active desactive reactive activer desactiver
-    dorenavant sans mode merci yet leave exit enter svp mettre mets ajoute sois soit encore fait jusqu
+    dorenavant sans mode merci yet leave exit enter svp mettre mets ajoute sois soit encore fait jusqu word words
 """
 _FRAME = frozenset(stem(flat(word)) for word in _FRAME_WORDS.split())
 """Words an order is framed in: they say nothing of what it is about."""
@@ -157,17 +164,20 @@ class Meaning:
     values: frozenset[str]
     given_up: frozenset[str]
     slot: str = ""
+    takes_back: bool = False
 
 
 def meaning(sentence: str) -> Meaning:
     """The meaning of a sentence whose quoted parts are kept: they name what it is about."""
-    subject, values = _content(sentence[:600])
+    back = _TAKES_BACK.search(sentence[:600])
+    subject, values = _content(sentence[back.end() if back else 0 : 600])
     found = _INSTEAD.search(sentence[:600])
     given_up = _content(found.group(1))[0] if found else frozenset()
     lifts = is_lift(sentence)
     forbids = bool(_FORBIDS.search(sentence)) and not lifts
     slot = "language" if _SPOKEN.search(flat(sentence[:600])) else ""
-    return Meaning(subject, forbids, lifts, bool(_AGAIN.search(sentence)), values, given_up, slot)
+    takes_back = lifts and back is not None
+    return Meaning(subject, forbids, lifts, bool(_AGAIN.search(sentence)), values, given_up, slot, takes_back)
 
 
 def _content(text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -196,6 +206,8 @@ def replaces(new: Meaning, old: Meaning) -> bool:
     shared = len(new.subject & old.subject)
     if not shared:
         return False
+    if new.takes_back and new.subject <= old.subject:
+        return True
     if new.given_up and new.given_up <= old.subject and not old.forbids:
         return True
     of_old, of_new = shared / len(old.subject), shared / len(new.subject)

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 from marextui.context.beside import Beside
 from marextui.context.budget import beside_cap, summary_cap
 from marextui.context.cut import Cut, forced_cut
-from marextui.context.entries import CompactionCommitted, Summary, SummaryItem
+from marextui.context.entries import CompactionCommitted, Summary
 from marextui.context.folding import fit_tokens, folded_text, in_place, items_of, joined, named
+from marextui.context.lasting import Lasting
 from marextui.context.memory import MemoryEntry, durable_facts, durable_items
 from marextui.context.memory_keeping import Fed
 from marextui.context.messages import Message
@@ -245,7 +246,9 @@ class Compactor:
             self.last_failure = ""
         self.meter.rewritten()
         self.bus.emit(CompactionFinished(entry))
-        await self._feed(session, new, durable_items(fitted.folded), cycle, plan.dated)
+        fresh = frozenset(m.id for m in span if not m.synthetic)
+        lasting = await asyncio.to_thread(Lasting, before, messages[at:], fresh)
+        await self._feed(session, lasting, new, fitted.folded, cycle, plan.dated)
         return True
 
     async def _put_aside(self, session: Session, entry: CompactionCommitted, gone: Summary, plan: _Plan) -> str:
@@ -316,14 +319,15 @@ class Compactor:
         return trigger.cut(facts)
 
     async def _feed(
-        self, session: Session, new: Summary, archived: Sequence[SummaryItem], cycle: int, dated: str
+        self, session: Session, lasting: Lasting, new: Summary, folded: Summary, cycle: int, dated: str
     ) -> None:
-        """Feed long-term memory (M32); a failure is a warning, never a failed compaction."""
-        facts = await asyncio.to_thread(durable_facts, new, archived)
-        if not facts:
+        """Feed long-term memory with what lasts (M32); a failure is a warning, never a failed compaction."""
+        archived = durable_items(lasting.of(folded))
+        facts = await asyncio.to_thread(durable_facts, lasting.of(new), archived, lasting.said())
+        if not facts and not lasting.ended:
             return
         try:
-            fed = await self.memory.feed(MemoryEntry(dated, session.id, cycle, facts))
+            fed = await self.memory.feed(MemoryEntry(dated, session.id, cycle, facts, supersedes=lasting.ended))
         except OSError as problem:
             text = f"MEMORY.md could not be written: {problem.strerror or problem}"
             self.bus.emit(Notice("warning", text, "The compaction itself stands."))

@@ -372,6 +372,8 @@ async def a_compaction(r: Rig) -> None:
 
 
 async def an_undo(r: Rig) -> None:
+    await r.ask("Never push to main.")  # something for memory to keep
+    await r.ask("and on " + "x" * 1_200)
     await compacted(r, offline=True)
     await undone(r)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from marextui.context.budget import Window
 from marextui.context.memory import MEMORY_CAP
-from marextui.engine.events import CompactionFinished, Notice
+from marextui.engine.events import CompactionFinished, CompactionReverted, Notice
 from tests.stubs.engine_rig import Rig, texts
 from tests.stubs.scripted_model import ScriptedChat, say
 
@@ -60,4 +60,31 @@ async def test_what_is_past_its_end_is_not_sent(tmp_path: Path) -> None:
     report = await r.engine.memory()
     assert "the old office" not in report.injected
     assert len(report.entries) == 2, "kept, and shown to people"
+    await r.engine.close()
+
+
+async def test_a_compaction_that_adds_nothing_writes_nothing(tmp_path: Path) -> None:
+    """M32, case 133: small talk leaves no entry; after an undo the same facts are not entered again."""
+    r = await Rig(tmp_path, window=Window(100_000, "discovery")).start()
+    for text in (
+        "Always run make lint first",
+        "Never use the word foo",
+        "Deadline is March 3",
+        "Ok, foo is fine from now on",
+    ):
+        await r.ask(f"{text}\n```\n{'x' * 4000}\n```")
+    await r.ask(f"Correction: deadline is March 9, not March 3\n```\n{'x' * 4000}\n```")
+    await r.ask(f"hello again\n```\n{'x' * 4000}\n```")
+    await r.ask(f"what time is it?\n```\n{'x' * 9000}\n```")
+    for again in range(2):
+        mark = len(r.events)
+        r.engine.compact(offline=True)
+        await r.until(lambda e: isinstance(e, CompactionFinished), after=mark)
+        await r.idle()
+        [entry] = (await r.engine.memory()).entries
+        assert entry.facts == ("Requirement: Always run make lint first", "Value: deadline = March 9"), again
+        r.engine.undo_compaction()
+        await r.until(lambda e: isinstance(e, CompactionReverted), after=mark)
+        await r.idle()
+    assert (tmp_path / "memory" / "MEMORY.md").read_text().count("## ") == 1
     await r.engine.close()

@@ -27,11 +27,12 @@ def test_two_compactions_two_entries_in_order() -> None:
 
 
 def test_duplicate_facts_are_merged() -> None:
-    """M32: a fact the file holds is not said again; the entry is still dated."""
+    """M32: a fact the file holds is not said again, and an entry that would say nothing is not made."""
     text = remember("", _entry(1, "Use SQLite", "Port 8080")).text
     text = remember(text, _entry(2, "use  sqlite.", "Host a.example", "host a.example")).text
     text = remember(text, _entry(3, "USE SQLITE")).text
-    assert [e.facts for e in parse_memory(text)] == [("Use SQLite", "Port 8080"), ("Host a.example",), ()]
+    assert [e.facts for e in parse_memory(text)] == [("Use SQLite", "Port 8080"), ("Host a.example",)]
+    assert remember(text, _entry(4, "Decision: “Use SQLite”")).text == text, "nor under another label"
 
 
 def test_what_a_person_wrote_is_kept_word_for_word() -> None:
