@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from marextui.context.entries import Summary, SummaryItem, SummarySection
 from marextui.context.facts import paths
@@ -198,8 +199,18 @@ def without_lumps(summary: Summary) -> Summary:
     )
 
 
+def _once(text: str) -> str:
+    """`text` with each sentence once: a small model goes round in circles until its answer is full."""
+    ends = [0, *(m.end() for m in _SENTENCE_END.finditer(text)), len(text)]
+    said = [text[a:b].strip() for a, b in pairwise(ends)]
+    once = dict.fromkeys(filter(None, said))
+    return text if len(once) == len(list(filter(None, said))) else " ".join(once)
+
+
 def _pieces(text: str) -> Iterator[str]:
     """`text` cut between sentences, else words."""
+    if len(text) > LONG_ITEM:
+        text = _once(text)
     while len(text) > LONG_ITEM:
         ends = [m.end() for m in _SENTENCE_END.finditer(text, 0, LONG_ITEM)]
         at = ends[-1] if ends else text.rfind(" ", 0, LONG_ITEM)

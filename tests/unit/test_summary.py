@@ -336,6 +336,15 @@ def test_a_lump_of_prose_becomes_items_that_may_leave_one_by_one(reply: str) -> 
     assert len(render_summary(kept)) <= 1000
 
 
+def test_a_lump_that_goes_round_in_circles_is_kept_once() -> None:
+    """As the 1.5B model writes until its answer is full."""
+    circle = "The user moves the service to the new cluster. The port stays 8417. " * 30
+    summary = without_lumps(parse_summary(f"## Session Intent\n{circle}The port", cycle=1))
+    assert [i.text for s in summary.sections for i in s.items] == [
+        "The user moves the service to the new cluster. The port stays 8417. The port"
+    ]
+
+
 def test_what_has_no_place_to_be_cut_stays_whole() -> None:
     lumps = "## Current State\n- " + "x" * 900 + "\n- 短い。" + "長" * 500
     summary = without_lumps(parse_summary(lumps, cycle=1))
