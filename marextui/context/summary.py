@@ -202,9 +202,9 @@ def without_lumps(summary: Summary) -> Summary:
 def _once(text: str) -> str:
     """`text` with each sentence once: a small model goes round in circles until its answer is full."""
     ends = [0, *(m.end() for m in _SENTENCE_END.finditer(text)), len(text)]
-    said = [text[a:b].strip() for a, b in pairwise(ends)]
-    once = dict.fromkeys(filter(None, said))
-    return text if len(once) == len(list(filter(None, said))) else " ".join(once)
+    said = [sentence for a, b in pairwise(ends) if (sentence := text[a:b].strip())]
+    once = dict.fromkeys(said)
+    return text if len(once) == len(said) else " ".join(once)
 
 
 def _pieces(text: str) -> Iterator[str]:

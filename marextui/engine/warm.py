@@ -155,42 +155,48 @@ class WarmResume:
         engine = await states.engine()
         if not engine:
             raise _Not("Nothing was saved: the server does not tell which model and build it is.")
-        kept = await self.files.all()
-        file = file_for(conversation) if states.folder is not None else file_at(_place(), conversation, kept)
+        ours = states.folder is not None
+        file = file_for(conversation) if ours else file_at(_place(), conversation, await self.files.all())
         await self.files.make_room(file)
-        saved: tuple[int, int] | None = None
+        kept = False
         try:
-            saved = await states.save(file)
+            tokens, size = await self._written(states, file)
+            seen = size if ours else None
+            state = KeptState(file, conversation, engine, _prompt(step.request), tokens, seen, self.clock.now())
+            await self.files.record(state)
+            kept = True
         finally:
-            if saved is None and states.folder is not None:  # a full disk has half of it
+            if ours and not kept:  # a full disk has half of it
                 await self.files.discard(file)
+        await self._tidy()
+        return f"{tokens} computed tokens were saved ({size / MEGABYTE:.0f} MB) when the conversation was left."
+
+    async def _written(self, states: SlotStates, file: str) -> tuple[int, int]:
+        """(tokens, bytes) of the state written as `file`, if it is one worth keeping."""
+        saved = await states.save(file)
         if saved is None:
             raise _Not(
                 "Nothing was saved: the server keeps no states (llama.cpp's --slot-save-path), was busy or has no room."
             )
-        tokens, size = saved
-        seen = size if states.folder is not None else None
-        state = KeptState(file, conversation, engine, _prompt(step.request), tokens, seen, self.clock.now())
-        if tokens < LEAST_TOKENS:
-            await self.files.forget((state,))
-            raise _Not(f"Nothing was saved: {tokens} tokens are computed again sooner.")
-        await self.files.record(state)
-        await self._tidy()
-        return f"{tokens} computed tokens were saved ({size / MEGABYTE:.0f} MB) when the conversation was left."
+        if saved[0] < LEAST_TOKENS:
+            raise _Not(f"Nothing was saved: {saved[0]} tokens are computed again sooner.")
+        return saved
 
-    async def _tidy(self) -> None:
+    async def _tidy(self) -> tuple[KeptState, ...]:
+        """Delete what is too old or too much; returns what is left."""
         now = self.clock.now()
         kept = await self.files.all()
-        await self.files.forget(outlived(kept, now=now, days=KEPT_DAYS, most_bytes=self.most_mb * MEGABYTE))
+        gone = outlived(kept, now=now, days=KEPT_DAYS, most_bytes=self.most_mb * MEGABYTE)
+        await self.files.forget(gone)
         await self.files.sweep(now - DAY)
+        return tuple(state for state in kept if state not in gone)
 
     # -- bringing back -----------------------------------------------------------------------------------------------
 
     async def _restore(
         self, states: SlotStates, connection: Connection, conversation: str, next_one: ChatRequest
     ) -> str:
-        await self._tidy()
-        kept = [k for k in await self.files.all() if k.conversation == conversation]
+        kept = [k for k in await self._tidy() if k.conversation == conversation]
         if not kept:
             raise _Not("Nothing was saved of this conversation.")
         engine, prompt = await states.engine(), _prompt(next_one)
