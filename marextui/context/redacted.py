@@ -61,6 +61,11 @@ def redacted_arguments(arguments: str) -> str:
     return _redacted_json(arguments, frozenset())
 
 
+def holds_secret(value: Any) -> bool:
+    """Whether anything in a JSON value would be redacted."""
+    return bool(_json(value, "", frozenset()) != value)
+
+
 def _redacted_json(text: str, opaque: frozenset[str]) -> str:
     try:
         loaded = json.loads(text)

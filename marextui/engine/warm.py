@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
-from marextui.context.redaction import redact_value
+from marextui.context.redacted import holds_secret
 from marextui.context.warm import DAY, LEAST_TOKENS, KeptState, file_at, file_for, outlived, pieces, worth_restoring
 from marextui.engine.economy import EconomyLine
 from marextui.engine.modelctl import ModelControl
@@ -148,7 +148,8 @@ class WarmResume:
         if not connection.slots.idle:
             raise _Not("Nothing was saved: a request was under way.")
         await self._one_free_slot(connection)
-        if await asyncio.to_thread(_has_secret, (step.request.messages, view.messages)):
+        # a state holds every token of its prompt: what no other write to disk may hold
+        if await asyncio.to_thread(holds_secret, [*step.request.messages, *view.messages]):
             raise _Not(
                 "Nothing was saved: the conversation holds what looks like a secret, and none is written to disk."
             )
@@ -242,16 +243,3 @@ def _prompt(request: ChatRequest) -> tuple[str, ...]:
 
 def _place() -> str:
     return platform.node()
-
-
-def _has_secret(views: Iterable[Sequence[Any]]) -> bool:
-    """A state holds every token of its prompt: what is redacted at each other write to disk must not be in it."""
-
-    def secret(name: str, value: Any) -> bool:
-        if isinstance(value, str):
-            return redact_value(name, value) != value
-        if isinstance(value, dict):
-            return any(secret(str(key), inner) for key, inner in value.items())
-        return isinstance(value, list | tuple) and any(secret(name, inner) for inner in value)
-
-    return any(secret("", message) for view in views for message in view)
